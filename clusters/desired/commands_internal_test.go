@@ -15,6 +15,9 @@ func TestATextWithManyVariablesCountsAsAWhole(t *testing.T) {
 		fmt.Fprintf(&text, "V%d = $(V%d)\n", i, i+1)
 	}
 	g := NewWithT(t)
-	g.Expect(definitions(text.String(), []string{"kubectl apply -f $(V0)"})).To(Equal(text.String()))
-	g.Expect(definitions("V0 = $(V1)\nV1 = x\nother = y\n", []string{"kubectl apply -f $(V0)"})).To(Equal("V0 = $(V1)\nV1 = x\n"))
+	lines, _ := definitions(text.String(), []string{"kubectl apply -f $(V0)"})
+	g.Expect(lines).To(Equal(text.String()))
+	lines, open := definitions("V0 = $(V1)/$(V2)\nV1 = x\nother = y\n", []string{"kubectl apply -f $(V0)"})
+	g.Expect(lines).To(Equal("V0 = $(V1)/$(V2)\nV1 = x\n"))
+	g.Expect(open).To(Equal([]string{"V2"}))
 }

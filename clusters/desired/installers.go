@@ -2,10 +2,12 @@ package desired
 
 import (
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
@@ -42,9 +44,21 @@ var installers = map[string][]string{
 	"operator.kyma-project.io":          {"Kyma"},
 	"apps.open-cluster-management.io":   {"Subscription", "HelmRelease"},
 	"policy.open-cluster-management.io": {"OperatorPolicy"},
+	"infra.contrib.fluxcd.io":           {"Terraform"}, // of the Tofu controller
+	"pulumi.com":                        {"Stack", "Program"},
+	"tf.upbound.io":                     {"Workspace"},
+	"opentofu.upbound.io":               {"Workspace"},
 	"kro.run":                           {"ResourceGraphDefinition"}, // becomes a CRD
 	"templates.gatekeeper.sh":           {"ConstraintTemplate"},      // becomes a CRD
+	// Policies change objects on their way, or make and delete some. Those about CRDs count.
+	"kyverno.io":                   {"ClusterPolicy", "Policy", "ClusterCleanupPolicy", "CleanupPolicy"},
+	"policies.kyverno.io":          {"MutatingPolicy", "GeneratingPolicy", "DeletingPolicy"},
+	"mutations.gatekeeper.sh":      {"Assign", "AssignMetadata", "ModifySet"},
+	"admissionregistration.k8s.io": {"MutatingAdmissionPolicy", "MutatingWebhookConfiguration"},
 }
+
+// ofPolicies are the groups of these.
+var ofPolicies = []string{"kyverno.io", "policies.kyverno.io", "mutations.gatekeeper.sh", "admissionregistration.k8s.io"}
 
 // becoming are the fields of kinds that become CRDs, or bring those of other objects, as far as they decide about these. What else an
 // object holds or names is compared by itself, or decides about no CRD.
@@ -54,7 +68,19 @@ var becoming = map[string][]string{
 }
 
 func installs(object *delivery.Object) bool {
-	return slices.Contains(installers[object.GroupVersionKind().Group], object.GetKind())
+	group := object.GroupVersionKind().Group
+	return slices.Contains(installers[group], object.GetKind()) && (!slices.Contains(ofPolicies, group) || isAboutCRDs(object))
+}
+
+// isAboutCRDs reports whether a policy names CRDs as what it is for.
+func isAboutCRDs(policy *delivery.Object) bool {
+	for at, value := range crdschema.Each(policy.Object) {
+		text, _ := value.(string)
+		if len(at) > 0 && at[0] != "metadata" && slices.Contains([]string{"CustomResourceDefinition", "customresourcedefinitions"}, path.Base(text)) {
+			return true
+		}
+	}
+	return false
 }
 
 // installed is what of this repository decides about what an object installs.
@@ -146,6 +172,9 @@ func (f *follower) hideResourceSet(h *hidden, set *delivery.Object) {
 func whatIsInstalled(object *delivery.Object) string {
 	if object.GetKind() == "ClusterResourceSet" {
 		return "it has what ConfigMaps and Secrets hold applied to other clusters"
+	}
+	if slices.Contains(ofPolicies, object.GroupVersionKind().Group) {
+		return "it may change, make or delete CRDs"
 	}
 	chart := object.Text("spec", "chart", "spec", "chart")
 	if chart == "" {

@@ -2,6 +2,7 @@ package desired
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -12,19 +13,39 @@ import (
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 // OtherTools is what tools that are not followed install from the files of a tree: each of their files is unseen. No entry point
-// leads to them, and the cluster gets what they install all the same.
-func OtherTools(ctx context.Context, t *repository.Tree) (*delivery.Cluster, error) {
-	e := &everywhere{follower: follower{tree: t}, cluster: &delivery.Cluster{Name: t.Name}}
-	err := eachFile(t, t.Dir, isNotApplied, func(file string) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
+// leads to them, and the cluster gets what they install all the same. So it does with files that commands apply, and that nothing else has
+// read; of these, kustomizations are built that changed files, named from the root, may be part of.
+func OtherTools(ctx context.Context, t *repository.Tree, changed []string, options ...Option) (*delivery.Cluster, error) {
+	e := newEverywhere(ctx, t, options)
+	for _, name := range changed {
+		e.changed = append(e.changed, filepath.Join(t.Root, filepath.FromSlash(name)))
+	}
+	return e.cluster, e.walk(func(string) error { return nil })
+}
+
+// walk visits the files of a tree, and looks for tools that are not followed in them, and in those of hidden folders: pipelines have
+// their files there.
+func (e *everywhere) walk(visit func(file string) error) error {
+	err := eachFile(e.tree, e.tree.Dir, isNotApplied, func(file string) error {
+		if err := e.otherTools(e.tree.Dir, file); err != nil {
+			return err
 		}
-		return e.otherTools(file)
+		return visit(file)
 	})
-	return e.cluster, err
+	entries, _ := os.ReadDir(e.tree.Dir) // none if it is a file
+	for _, entry := range entries {
+		if hidden := filepath.Join(e.tree.Dir, entry.Name()); err == nil && entry.IsDir() && isHidden(entry.Name()) && !isOfPrograms(entry.Name()) {
+			err = eachFile(e.tree, hidden, isOfPrograms, func(file string) error { return e.otherTools(hidden, file) })
+		}
+	}
+	for _, path := range slices.Compact(slices.Sorted(slices.Values(e.applied))) {
+		err = cmp.Or(err, e.applies(path))
+	}
+	return err
 }
 
 // otherTool is a tool that is not followed, and what it installs from.
@@ -35,48 +56,79 @@ type otherTool struct {
 	words []string
 	// only: what holds finds decides, and not the whole file. project: the folder decides, and any file in it may hold it.
 	only, project bool
-	// terraform: values are given in other files, too.
+	// beside is what has to be in the file, too, and but is what must not be in what holds finds. With beside, that is near other words.
+	beside, but *regexp.Regexp
+	near        []string
+	// terraform: blocks decide, and values are given in other files, too.
 	terraform bool
 }
 
 var others = []otherTool{
-	// Helmfile, Rancher's Fleet, vendir, kluctl, Skaffold, Zarf, Porter, Helmwave, the charts of Tanka, and the libraries of Jsonnet.
-	{named: regexp.MustCompile(`(?:/helmfile\.d/[^/]+|/helmfile[^/]*|/fleet|/vendir|/chartfile|/\.kluctl|/helm-chart|/skaffold|/zarf|/porter|/helmwave)\.ya?ml(?:\.gotmpl)?$|/jsonnetfile(?:\.lock)?\.json$`)},
+	// Helmfile, Rancher's Fleet, vendir, kluctl, Skaffold, DevSpace, Garden, Zarf, Porter, Helmwave, the charts of Tanka, and the libraries of Jsonnet.
+	{named: regexp.MustCompile(`(?:/helmfile\.d/[^/]+|/helmfile[^/]*|/fleet|/vendir|/chartfile|/\.kluctl|/helm-chart|/skaffold|/devspace|/garden|/zarf|/porter|/helmwave)\.ya?ml(?:\.gotmpl)?$|/jsonnetfile(?:\.lock)?\.json$`)},
 	// Terraform, in both of its notations; other files of it are about clouds, but for those that give values to variables.
-	{named: regexp.MustCompile(`\.(?:tf|tofu)(?:\.json)?$`), terraform: true, holds: regexp.MustCompile(`\b(?:helm_release|kubernetes_manifest|kubectl_manifest|kustomization_resource|argocd_application|aws_eks_addon|azurerm_kubernetes_cluster_extension|chart_version)\b`)},
+	{named: regexp.MustCompile(`\.(?:tf|tofu)(?:\.json)?$`), terraform: true, holds: regexp.MustCompile(`\b(?:helm_release|kubernetes_manifest|kubectl_manifest|kustomization_resource|argocd_application|aws_eks_addon|azurerm_kubernetes_cluster_extension|chart_version)\b|\bsource\s*=\s*"[^"\n]*(?:/(?:kubernetes|helm|kubectl)\b|addons|argo-?cd|flux|cert-manager|crds?\b)`)},
 	// Helmsman.
 	{named: ofYAML, words: []string{"helmRepos"}, holds: regexp.MustCompile(`(?m)^helmRepos\s*:`)},
 	// Ansible.
 	{named: ofYAML, words: []string{"kubernetes.core.", "community.kubernetes.", "redhat.openshift."}, holds: regexp.MustCompile(`\b(?:kubernetes\.core|community\.kubernetes|redhat\.openshift)\.(?:k8s|helm)\w*["']?\s*:`)},
-	// Talos, which applies them when a cluster begins.
-	{named: ofYAML, words: []string{"inlineManifests", "extraManifests"}, holds: regexp.MustCompile(`\b(?:inline|extra)Manifests["']?\s*:`)},
+	// Talos and RKE, which apply them when a cluster begins.
+	{named: ofYAML, words: []string{"inlineManifests", "extraManifests", "addons_include"}, holds: regexp.MustCompile(`\b(?:inlineManifests|extraManifests|addons_include)["']?\s*:`)},
 	// Timoni.
 	{named: regexp.MustCompile(`\.cue$`), holds: regexp.MustCompile(`(?s)@timoni\(|\bbundle:.*\binstances:`)},
 	// Pulumi, whose programs are not read: their hashes stand for them.
 	{named: regexp.MustCompile(`/Pulumi\.ya?ml$`), holds: regexp.MustCompile(`(?i)pulumi[-_./]kubernetes|\bkubernetes:(?:helm|yaml|kustomize|apiextensions)`), project: true},
-	// A command that applies what is at an address, or in a variable. Then one that changes or deletes CRDs, one that installs a chart, and
-	// one of a tool that brings manifests of its own.
-	{named: ofCommands, words: []string{"kubectl", "oc apply", "oc create", "oc replace"}, holds: applying, only: true},
-	{named: ofCommands, words: []string{"kubectl", "oc delete", "oc patch"}, holds: regexp.MustCompile(`\b(?:kubectl|oc)\b` + goesOn + `\b(?:delete|patch|replace|edit)\b` + goesOn + `(?:[\s"']|\n\s*-\s["']?)(?:crds?|customresourcedefinitions?)(?:\.apiextensions\.k8s\.io)?["',]*(?:\s|/)` + restOfCommand), only: true},
-	{named: ofCommands, words: []string{"helm"}, holds: regexp.MustCompile(`\bhelm\b` + goesOn + `\b(?:upgrade|install)\b` + goesOn + `(?:--version|--repo|oci://|https?://)` + restOfCommand), only: true},
-	{named: ofCommands, words: installing, holds: regexp.MustCompile(`\b(?:` + strings.Join(installing, "|") + `)\b[^\n]{0,300}?\b(?:init|install|upgrade|deploy|bundle)\b[^\n]*(?:\d\.\d|https?://|oci://|\$)` + restOfCommand), only: true},
+	// cdk8s, likewise.
+	{named: regexp.MustCompile(`/cdk8s\.ya?ml$`), project: true},
+	// What comes with a cluster of eksctl, kops or k0sctl.
+	{named: ofYAML, words: []string{"eksctl.io/", "kops.k8s.io/", "kind: Addons", "k0sctl.k0sproject.io/"}, holds: regexp.MustCompile(`(?m)^addons:[^\n]*(?:\n[ -][^\n]*)*|^  addons:[^\n]*(?:\n  [ -][^\n]*)*|^\s+extensions:[^\n]*(?:\n\s[^\n]*)*`), only: true},
+	// A command that applies what is at an address, in a variable, or was fetched before. Then one that changes or deletes CRDs, one that
+	// installs a chart, and one of a tool that brings manifests of its own.
+	{named: ofCommands, words: ofKubectl, holds: applying, only: true},
+	{named: ofCommands, words: ofApplying, beside: appliesFiles, near: ofFetching, holds: fetching, but: ofProgram, only: true},
+	{named: ofCommands, words: ofKubectl, holds: regexp.MustCompile(`\b(?:kubectl|oc)\b` + goesOn + `\b(?:delete|patch|replace|edit)\b` + goesOn + `(?:[\s"']|\n\s*-\s["']?)(?:crds?|customresourcedefinitions?)(?:\.apiextensions\.k8s\.io)?["',]*(?:\s|/)` + restOfCommand), only: true},
+	{named: ofCommands, words: []string{"/customresourcedefinitions"}, holds: regexp.MustCompile(`(?:\bcurl\b` + goesOn + `|[^\n]*)/apis/apiextensions\.k8s\.io/\S*/customresourcedefinitions` + restOfCommand), only: true},
+	{named: ofCommands, words: []string{"helm"}, holds: regexp.MustCompile(helm + `\b(?:upgrade|install|template|pull)\b` + goesOn + `(?:--version|--repo|oci://|https?://|[cC][rR][dD])` + restOfCommand), only: true},
+	{named: ofCommands, words: bringing, beside: installing, near: append(strings.Fields(strings.ToUpper(strings.Join(bringing, " "))), bringing...), holds: regexp.MustCompile(installing.String() + restOfCommand + `|(?i)\buses:[^\n]*(?:` + strings.Join(bringing, "|") + `)[^\n]*(?:\n\s+[\w-]+:[^\n]*)*|[^\n]*(?:` + strings.Join(bringing, "|") + `)[^\n]*\d\.\d[^\n]*`), only: true},
+	// A step of a pipeline that installs a chart.
+	{named: ofYAML, words: []string{"uses:", "HelmDeploy"}, holds: regexp.MustCompile(`\buses:[^\n]*\n(?:\s+[\w-]+:[^\n]*\n)*?\s+chart[\w-]*:[^\n]*(?:\n\s+[\w-]+:[^\n]*)*|\btask:\s*HelmDeploy[^\n]*(?:\n\s+[\w-]+:[^\n]*)*`), only: true},
+	// What Tilt installs.
+	{named: regexp.MustCompile(`/Tiltfile$`), holds: regexp.MustCompile(`\b(?:helm_remote|helm_resource|helm|k8s_yaml)\([^)]*`), only: true},
+	// An image that has CRDs: by its name, or as a command applies files that are in it.
+	{named: regexp.MustCompile(`^$`), words: ofKubectl, beside: appliesFiles, near: []string{"image:"}, holds: regexp.MustCompile(`\bimage:\s*\S+`), but: regexp.MustCompile(`kubectl|k8s|kube-?tools|helm|alpine|/cli|bash|busybox|curl`), only: true},
+	{named: ofYAML, words: []string{"crd"}, holds: regexp.MustCompile(`\bimage["']?:\s*\S*\bcrds?\b\S*`), only: true},
 }
 
-// otherTools notes a file that such tools install from. It is read once, whichever of them may own it.
-func (e *everywhere) otherTools(file string) error {
+var (
+	ofKubectl  = []string{"kubectl", "oc apply", "oc create", "oc replace", "oc delete", "oc patch"}
+	ofApplying = append([]string{"helm"}, ofKubectl...)
+	ofFetching = []string{"git", "curl", "wget", "helm", "flux", "oras", "crane", "skopeo", "gh ", "kpt", "aws", "gsutil", "sed ", "yq ", "jq ", "perl ", "repository:"}
+)
+
+// otherTools notes a file that such tools install from, and the files that commands in it apply. It is read once, whichever of them may
+// own it.
+func (e *everywhere) otherTools(below, file string) error {
 	mine := slices.DeleteFunc(slices.Clone(others), func(tool otherTool) bool { return !tool.named.MatchString(filepath.ToSlash(file)) })
-	if len(mine) == 0 || ForReading(e.tree.Dir, file) {
-		return nil
+	if len(mine) == 0 || ForReading(below, file) || e.ctx.Err() != nil {
+		return e.ctx.Err()
 	}
 	content, err := render.ReadAsIs(file)
 	if err != nil {
 		return err
 	}
+	mine = slices.DeleteFunc(mine, func(tool otherTool) bool { return !tool.mayBeIn(content) })
+	if len(mine) == 0 {
+		return nil
+	}
+	text := plainText(string(content))
 	for _, tool := range mine {
-		if about := e.decides(tool, file, content); about != "" {
+		if about := e.decides(tool, file, text); about != "" {
 			e.tree.Reads.File(file)
 			e.hidden(file, []byte(about), "a tool that is not followed installs what it names")
 		}
+	}
+	if ofCommands.MatchString(filepath.ToSlash(file)) {
+		e.applied = append(e.applied, e.namedIn(file, strings.Join(appliesFiles.FindAllString(around(text, ofApplying), -1), "\n"))...)
 	}
 	return nil
 }
@@ -87,40 +139,47 @@ func (tool otherTool) mayBeIn(content []byte) bool {
 }
 
 // decides stands for what decides about what a tool installs from a file; empty if it installs nothing.
-func (e *everywhere) decides(tool otherTool, file string, content []byte) string {
-	if !tool.mayBeIn(content) {
-		return ""
-	}
-	text := plainText(string(content))
+func (e *everywhere) decides(tool otherTool, file, text string) string {
 	if tool.project {
 		text = ""
-		for _, beside := range filesIn(filepath.Dir(file)) {
+		for _, beside := range filesOfProject(filepath.Dir(file)) {
 			if read, err := render.ReadRegular(beside); err == nil && filepath.Dir(beside) == filepath.Dir(file) {
 				text += string(read)
 			}
 		}
 	}
-	if tool.holds != nil && !tool.holds.MatchString(text) {
+	if !tool.only && tool.holds != nil && !tool.holds.MatchString(text) {
 		return ""
 	}
 	switch {
 	case tool.project:
-		return e.sumOf(filepath.Dir(file))
+		return e.sumOf(filesOfProject(filepath.Dir(file))...)
 	case tool.only:
-		return commandsIn(tool, text)
+		commands, open := commandsIn(tool, text)
+		if commands != "" {
+			commands += e.elsewhere(file, commands, open)
+		}
+		return commands
 	case tool.terraform:
+		text = blocksWith(tool.holds, text)
 		text += e.valuesOfTerraform(text)
 	}
-	return text + e.namedIn(file, content)
+	return text + e.sumOf(e.namedIn(file, text)...)
+}
+
+// filesOfProject are those of a program in a folder: not the hidden ones, and not what is for reading.
+func filesOfProject(dir string) []string {
+	return slices.DeleteFunc(filesIn(dir), func(file string) bool {
+		return ForReading(dir, file) || strings.HasPrefix(filepath.Base(file), ".") || filepath.Ext(file) == ".md"
+	})
 }
 
 // word is what may be the path of a file.
 var word = regexp.MustCompile(`[\w./-]+`)
 
-// namedIn stands for all files and folders of the repository that a file names, as seen from its folder or from the root.
-func (e *everywhere) namedIn(file string, content []byte) string {
-	var named []string
-	for _, name := range word.FindAllString(string(content), -1) {
+// namedIn are all files and folders of the repository that a text in a file names, as seen from its folder or from the root.
+func (e *everywhere) namedIn(file, text string) (named []string) {
+	for _, name := range word.FindAllString(text, -1) {
 		for _, dir := range []string{filepath.Dir(file), e.tree.Root} {
 			at := filepath.Join(dir, filepath.FromSlash(name))
 			if _, err := os.Stat(at); err == nil && inside(at, e.tree.Root) && !inside(file, at) {
@@ -128,5 +187,46 @@ func (e *everywhere) namedIn(file string, content []byte) string {
 			}
 		}
 	}
-	return e.sumOf(named...)
+	return named
+}
+
+// packed are files that are no manifests by their names, and become some in a command.
+var packed = regexp.MustCompile(`\.(?:gz|xz|bz2|zst|tgz|tar|zip|sh|bash|py|rb|js|ts)$`)
+
+// applies adds the CRDs of a file or a folder that a command applies, as far as nothing has read it. A kustomization counts if a changed file
+// may be part of it.
+func (e *everywhere) applies(path string) error {
+	if kustomization := render.KustomizationIn(path); kustomization != "" {
+		if !e.tree.Reads.Has(kustomization) && (len(e.changed) == 0 || slices.ContainsFunc(render.Local(path, e.tree.Root), touching(e.tree, e.changed).touch)) {
+			e.addKustomized(path, kustomization)
+		}
+		return nil
+	}
+	visit := func(file string) error {
+		switch {
+		case e.tree.Reads.Has(file):
+		case isManifest(filepath.Base(file)):
+			return e.file(file)
+		case packed.MatchString(file):
+			e.tree.Reads.File(file)
+			e.hidden(file, []byte(e.sumOf(file)), "a command applies what it holds or prints")
+		}
+		return nil
+	}
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return cmp.Or(err, visit(path))
+	}
+	return eachFile(e.tree, path+string(filepath.Separator)+".", isOfPrograms, visit)
+}
+
+// addKustomized adds the CRDs that a kustomization builds, if it can be built.
+func (e *everywhere) addKustomized(dir, file string) {
+	if built := e.build(dir, file); built != nil {
+		for _, object := range built.Objects {
+			object.At = func(...string) finding.Place { return finding.Place{File: e.tree.Relative(file)} }
+			for _, crd := range e.crdsOf(e.tree.Relative(dir), object) {
+				e.add(dir, crd)
+			}
+		}
+	}
 }

@@ -262,5 +262,10 @@ func isNotApplied(name string) bool {
 	return isHidden(name) || slices.Contains(notApplied, name)
 }
 
+// isOfPrograms is for folders that programs keep for themselves.
+func isOfPrograms(name string) bool {
+	return slices.Contains([]string{".git", ".terraform", ".terragrunt-cache", ".devcontainer", "node_modules"}, name)
+}
+
 // isHidden is for folders that tools pass over. In .helm, werf has its chart.
 func isHidden(name string) bool { return strings.HasPrefix(name, ".") && name != ".helm" }

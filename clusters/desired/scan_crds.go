@@ -2,7 +2,6 @@ package desired
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -33,18 +32,8 @@ import (
 //
 // Built is what Touched finds, whose CRDs are compared as it makes them, too. Of the options WithNetwork counts: nothing is followed.
 func Everywhere(ctx context.Context, t *repository.Tree, built []string, options ...Option) (*delivery.Cluster, error) {
-	e := &everywhere{
-		follower: follower{tree: t, ctx: ctx}, cluster: &delivery.Cluster{Name: t.Name}, built: map[string]*render.Rendering{},
-		charts: map[string]*madeByChart{}, added: map[*delivery.Object]bool{}, specs: map[[sha256.Size]byte]map[string]any{},
-		making: map[string][]delivery.InChart{}, defined: map[string]map[string]string{}, programs: map[string]program{},
-	}
-	for _, option := range options {
-		option(&e.follower)
-	}
-	err := eachFile(t, t.Dir, isNotApplied, func(file string) error {
-		if err := cmp.Or(ctx.Err(), e.otherTools(file)); err != nil {
-			return err
-		}
+	e := newEverywhere(ctx, t, options)
+	err := e.walk(func(file string) error {
 		switch name := filepath.Base(file); {
 		case filepath.Ext(name) == ".tgz":
 			return e.archive(file)
@@ -71,6 +60,18 @@ func Everywhere(ctx context.Context, t *repository.Tree, built []string, options
 	return e.cluster, err
 }
 
+func newEverywhere(ctx context.Context, t *repository.Tree, options []Option) *everywhere {
+	e := &everywhere{
+		follower: follower{tree: t, ctx: ctx}, cluster: &delivery.Cluster{Name: t.Name}, built: map[string]*render.Rendering{},
+		charts: map[string]*madeByChart{}, added: map[*delivery.Object]bool{}, specs: map[[sha256.Size]byte]map[string]any{},
+		making: map[string][]delivery.InChart{}, defined: map[string]map[string]string{}, programs: map[string]program{}, texts: map[*regexp.Regexp][]textFile{},
+	}
+	for _, option := range options {
+		option(&e.follower)
+	}
+	return e
+}
+
 // notApplied are names of folders whose manifests are a program's own input, or another project's.
 var notApplied = []string{"testdata", "vendor", "node_modules"}
 
@@ -84,9 +85,11 @@ type everywhere struct {
 	making   map[string][]delivery.InChart // of charts with CRDs among their templates, what these are if nothing is rendered
 	added    map[*delivery.Object]bool     // of these
 	programs map[string]program            // by their language
-	// terraform are the files of Terraform, nil until somebody asks.
-	terraform map[string]string
-	specs     map[[sha256.Size]byte]map[string]any
+	// texts are files by the pattern of their names, once somebody has asked for them.
+	texts map[*regexp.Regexp][]textFile
+	// applied are files and folders that commands apply, and changed what is not as it was.
+	applied, changed []string
+	specs            map[[sha256.Size]byte]map[string]any
 }
 
 // file adds the CRDs of a file.
@@ -179,7 +182,7 @@ func mayDeclare(content []byte) bool {
 }
 
 // declaresEncoded finds the same in base64, as data of a Secret has it, where the word begins at any of three places of a group. It
-// also finds what gzip or bzip2 has packed, which may be anything.
+// also finds what gzip, bzip2, xz, zstd or zip has packed, which may be anything.
 var declaresEncoded = func() *regexp.Regexp {
 	const word = "CustomResourceDefinition"
 	var encoded []string
@@ -187,7 +190,7 @@ var declaresEncoded = func() *regexp.Regexp {
 		text := base64.StdEncoding.EncodeToString([]byte(strings.Repeat(" ", before) + word))
 		encoded = append(encoded, regexp.QuoteMeta(text[4*((before+2)/3):len(text)-4]))
 	}
-	return regexp.MustCompile(strings.Join(append(encoded, `\b(?:H4sI|Qlpo)`), "|"))
+	return regexp.MustCompile(strings.Join(append(encoded, `\b(?:H4sI|Qlpo|KLUv/|UEsDB)`, `/Td6WFoA`), "|"))
 }()
 
 // add puts a CRD into the unit of a folder, the last one as a rule.

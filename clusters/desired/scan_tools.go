@@ -58,12 +58,12 @@ func Wired(ctx context.Context, t *repository.Tree) (*delivery.Cluster, error) {
 // ofTools finds what may be an object of Flux or Argo CD, in YAML, JSON or a template of either.
 var ofTools = regexp.MustCompile(`apiVersion` + isValue + `(argoproj\.io|[a-z.]+\.fluxcd\.io|fluxcd\.controlplane\.io)/`)
 
-// ofInstallers finds what may be an object of those that install something, but for those of the Operator Lifecycle Manager,
-// which every bundle has.
+// ofInstallers finds what may be an object of those that install something. Left out are those of the Operator Lifecycle Manager, which
+// every bundle has, and webhooks, which every operator has.
 var ofInstallers = func() *regexp.Regexp {
 	var groups []string
 	for group := range installers {
-		if group != "operators.coreos.com" {
+		if group != "operators.coreos.com" && group != "admissionregistration.k8s.io" {
 			groups = append(groups, regexp.QuoteMeta(group))
 		}
 	}

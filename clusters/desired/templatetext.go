@@ -51,8 +51,8 @@ var (
 	// included finds the named templates that a template takes in, and definition where one begins.
 	included   = regexp.MustCompile(`\b(?:include|template)\s+"([^"]+)"`)
 	definition = regexp.MustCompile(`\{\{-?\s*define\s+"([^"]+)"\s*-?\}\}`)
-	// remark finds comments, of the template and of YAML.
-	remark = regexp.MustCompile(`(?s:\{\{-?\s*/\*.*?\*/\s*-?\}\})|(?m:^[ \t]*#.*$)`)
+	// remark finds comments of a template.
+	remark = regexp.MustCompile(`(?s)\{\{-?\s*/\*.*?\*/\s*-?\}\}`)
 )
 
 // definedIn are the named templates of a chart and of those below it, each with all that follows in its file up to the next one.
@@ -85,9 +85,12 @@ func (e *everywhere) definedIn(chart string) map[string]string {
 
 // plainText is a text without comments, empty lines, and spaces at the ends of lines.
 func plainText(text string) string {
+	if strings.Contains(text, "{{") {
+		text = remark.ReplaceAllString(text, "")
+	}
 	var plain strings.Builder
-	for line := range strings.Lines(remark.ReplaceAllString(text, "")) {
-		if line = strings.TrimRight(line, " \t\r\n"); line != "" {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimRight(line, " \t\r\n"); line != "" && !strings.HasPrefix(strings.TrimLeft(line, " \t"), "#") {
 			plain.WriteString(line + "\n")
 		}
 	}

@@ -1,63 +1,117 @@
 package desired
 
 import (
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/render"
 )
 
 var (
-	// chosen are lines that decide which chart or manifest Terraform installs, and ofTerraform is a variable in them.
-	chosen      = regexp.MustCompile(`(?m)^.*\b(?:\w*version|chart|repository|yaml_body|manifest|url|path|values?)"?\s*[:=][^\n]*`)
-	ofTerraform = regexp.MustCompile(`\b(?:var|local)\.(\w+)`)
-	terraform   = regexp.MustCompile(`\.(?:tf|tofu|tfvars|hcl)(?:\.json)?$`)
+	terraform = regexp.MustCompile(`\.(?:tf|tofu|tfvars|hcl)(?:\.json)?$`)
+	// block is one of Terraform's at the beginning of a line: its kind, its labels, and what is in it.
+	block = regexp.MustCompile(`(?m)^(\w+)((?:[ \t]+"[^"\n]*")*)[ \t]*\{(?:[^\n]*\}[ \t]*$|(?s:.*?)^\})`) //nolint:gocritic // with m, ^ is the beginning of a line
+	// aside are lines that decide neither about a chart nor about its values, and ofTerraform is what other lines name.
+	aside       = regexp.MustCompile(`(?m)^\s*(?:tags|labels|description|timeout|depends_on|providers)\s*=.*$`)
+	ofTerraform = regexp.MustCompile(`\b(var|local|data\.\w+)\.(\w+)`)
 )
 
-// valuesOfTerraform are the blocks and lines, in whichever file of Terraform, that give values to the variables by which a text chooses
-// what is installed.
-func (e *everywhere) valuesOfTerraform(text string) string {
-	if e.terraform == nil {
-		e.terraform = map[string]string{}
-		_ = eachFile(e.tree, e.tree.Dir, isNotApplied, func(file string) error {
-			if content, err := render.ReadRegular(file); err == nil && terraform.MatchString(file) {
-				e.terraform[file] = string(content)
-			}
-			return nil
-		})
-	}
+// blocksWith are the blocks of a file of Terraform that hold something, and what is in no block, as in JSON.
+func blocksWith(holds *regexp.Regexp, text string) string {
 	var found strings.Builder
-	files := slices.Sorted(maps.Keys(e.terraform))
-	named := chosen.FindAllString(text, -1)
-	for known := map[string]bool{}; len(named) > 0; named = named[1:] {
-		for _, name := range ofTerraform.FindAllStringSubmatch(named[0], -1) {
-			if known[name[1]] {
+	for _, one := range block.FindAllString(text, -1) {
+		if holds.MatchString(one) {
+			found.WriteString(one + "\n")
+		}
+	}
+	return found.String() + block.ReplaceAllString(text, "")
+}
+
+// valuesOfTerraform are the blocks and lines, in whichever file of Terraform, that give values to what a text names.
+func (e *everywhere) valuesOfTerraform(text string) string {
+	var found strings.Builder
+	files := e.textsOf(terraform)
+	known := map[string]bool{}
+	for named := []string{text}; len(named) > 0; named = named[1:] {
+		for _, name := range ofTerraform.FindAllStringSubmatch(aside.ReplaceAllString(named[0], ""), -1) {
+			if known[name[0]] {
 				continue
 			}
-			if known[name[1]] = true; len(known) > mostVariables {
-				return e.allOfTerraform(files)
-			}
-			giving := regexp.MustCompile(`(?ms)^[^\n]*(?:\bvariable"?\s*[:{]?\s*"?` + name[1] + `"?|\b` + name[1] + `"?\s*[:=])\s*(?:[\[{]\s*\n.*?^\s*[\]}]|[^\n]*)`)
+			known[name[0]] = true
 			for _, file := range files {
-				for _, value := range giving.FindAllString(e.terraform[file], -1) {
-					e.tree.Reads.File(file)
+				given := givenIn(file.text, name[1], name[2])
+				if len(known) > mostVariables {
+					given = []string{file.text}
+				}
+				for _, value := range given {
+					e.tree.Reads.File(file.file)
 					found.WriteString(value + "\n")
 					named = append(named, value)
 				}
+			}
+			if len(known) > mostVariables {
+				return found.String()
 			}
 		}
 	}
 	return found.String()
 }
 
-// allOfTerraform is what all of its files hold.
-func (e *everywhere) allOfTerraform(files []string) string {
-	var all strings.Builder
-	for _, file := range files {
-		e.tree.Reads.File(file)
-		all.WriteString(e.terraform[file])
+// givenIn are the blocks and lines of a file that give a value to a variable, a local value, or a source of data.
+func givenIn(text, kind, name string) (found []string) {
+	assigned := regexp.MustCompile(`(?m)(?:^|[{,])[ \t]*"?` + name + `"?[ \t]*[:=]`)
+	assignments := func(text string) {
+		for _, at := range assigned.FindAllStringIndex(text, -1) {
+			found = append(found, text[at[0]:at[1]]+balanced(text[at[1]:]))
+		}
 	}
-	return all.String()
+	for _, at := range block.FindAllStringSubmatchIndex(text, -1) {
+		one, of, labels := text[at[0]:at[1]], text[at[2]:at[3]], text[at[4]:at[5]]
+		last := strings.HasSuffix(labels, `"`+name+`"`)
+		switch {
+		case kind == "var" && of == "variable" && last, of == "data" && last && strings.HasPrefix(kind, "data."):
+			found = append(found, one)
+		case kind == "local" && of == "locals", kind == "var" && of == "module":
+			assignments(one)
+		}
+	}
+	assignments(block.ReplaceAllString(text, "")) // values for variables, Terragrunt's inputs, and JSON
+	return found
+}
+
+// balanced is what begins a text, up to the end of the line in which the last of its brackets is closed.
+func balanced(text string) string {
+	depth := 0
+	for i, c := range text {
+		switch c {
+		case '{', '[', '(':
+			depth++
+		case '}', ']', ')':
+			depth--
+		case '\n':
+			if depth <= 0 {
+				return text[:i]
+			}
+		}
+	}
+	return text
+}
+
+// textFile is a file and what it says, without comments.
+type textFile struct{ file, text string }
+
+// textsOf are the files of a tree with certain names, in hidden folders, too. They are read once.
+func (e *everywhere) textsOf(named *regexp.Regexp) []textFile {
+	if found, known := e.texts[named]; known {
+		return found
+	}
+	var found []textFile
+	_ = eachFile(e.tree, e.tree.Dir, isOfPrograms, func(file string) error {
+		if content, err := render.ReadRegular(file); err == nil && named.MatchString(file) {
+			found = append(found, textFile{file, plainText(string(content))})
+		}
+		return nil
+	})
+	e.texts[named] = found
+	return found
 }

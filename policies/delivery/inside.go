@@ -16,7 +16,7 @@ import (
 
 // Inside are the CRDs that an object holds for somebody else to apply. They are objects in its fields, as in a
 // ManifestWork, or text, as in a ConfigMap of a ClusterResourceSet. Unread are texts that hold CRDs and cannot be read
-// as manifests, such as templates.
+// as manifests, such as templates, or that are packed in a way that is not unpacked here.
 func (o *Object) Inside() (crds []*Object, unread []string) {
 	if o.IsCRD() {
 		return nil, nil
@@ -117,7 +117,12 @@ func (s *insides) look(value any, depth int) {
 // text looks into a text, which may be packed as in a Secret.
 func (s *insides) text(text string, depth int) {
 	if !holdsCRD(text) {
-		if text = unpacked(text); !holdsCRD(text) {
+		packed := text
+		if text = unpacked(packed); isPacked(text) {
+			s.unread = append(s.unread, packed)
+			return
+		}
+		if !holdsCRD(text) {
 			return
 		}
 	}
@@ -154,6 +159,11 @@ func unpacked(text string) string {
 		return ""
 	}
 	return plain
+}
+
+// isPacked reports whether xz, zstd or zip have packed something, which may be CRDs and is not unpacked here.
+func isPacked(text string) bool {
+	return slices.ContainsFunc([]string{"\xfd7zXZ\x00", "\x28\xb5\x2f\xfd", "PK\x03\x04"}, func(begin string) bool { return strings.HasPrefix(text, begin) })
 }
 
 func holdsCRD(text string) bool {

@@ -117,13 +117,10 @@ func (p *command) unfollowed(ctx context.Context, s *sides, all []preview.Delive
 		all = append(all, more...)
 	}
 	others, err := s.both(func(from side) (delivery.Cluster, error) {
-		found, err := desired.OtherTools(ctx, from.tree)
+		found, err := desired.OtherTools(ctx, from.tree, unread, s.following...)
 		return *found, err
 	})
-	if err != nil || len(others.Base.Unseen)+len(others.Head.Unseen) == 0 {
-		return all, err
-	}
-	return append(all, s.held(others)...), nil
+	return append(all, s.held(others)...), err
 }
 
 // clusters are what an entry point amounts to before and after, and what is known about the cluster; one, if it is named.

@@ -35,12 +35,16 @@ const (
 
 const aConfigMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"
 
-func gzipped(text string) string {
+func zipped(text string) string {
 	var to bytes.Buffer
 	w := gzip.NewWriter(&to)
 	_, _ = w.Write([]byte(text))
 	_ = w.Close()
-	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\nbinaryData: {components: " + base64.StdEncoding.EncodeToString(to.Bytes()) + "}\n"
+	return to.String()
+}
+
+func gzipped(text string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\nbinaryData: {components: " + base64.StdEncoding.EncodeToString([]byte(zipped(text))) + "}\n"
 }
 
 // Each of these was made to be taken for safe.
@@ -226,24 +230,36 @@ func TestNoMisleadingRepositoryIsSafe(t *testing.T) {
 	for name, c := range misleadingInstallers {
 		t.Run(name, c.isSeen)
 	}
+	for name, c := range misleadingCommands {
+		t.Run(name, c.isSeen)
+	}
 }
 
 // What fails, or brings nothing, alike before and after must not make every pull request unknown.
 func TestWhatBringsNothingBeforeAndAfterIsNoReasonToAsk(t *testing.T) {
 	for name, c := range map[string]overlooked{
-		"Terraform about a cloud beside a chart":           bump("tf/net.tf", "terraform {\n  required_version = \"1.0.0\"\n}\nresource \"aws_vpc\" \"c\" {\n  name = \"1.0.0\"\n}\n", files{"b/w.yaml": widgetsCRD, "tf/main.tf": releaseOf}),
-		"a command about a chart of the repository":        bump("Makefile", "up:\n\thelm upgrade --install c ./c --set v=1.0.0\n\tkustomize build config/1.0.0 | kubectl apply -f -\n", files{"b/w.yaml": widgetsCRD}),
-		"a folder without CRDs of a ResourceSet":           bump("apps/one/x.yaml", aConfigMap+"data: {v: 1.0.0}\n", files{"clusters/a/r.yaml": resourceSet, "apps/one/w.yaml": widgetsCRD}),
-		"a Deployment beside a CRD":                        bump("hub/w.yaml", strings.Replace(manifestWork(widgetsCRD), "    -\n", "    - {apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {image: 'd:1.0.0'}}\n    -\n", 1), nil),
-		"a ConfigMap without CRDs of a ClusterResourceSet": bump("hub/c.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c-1.0.0}\ndata: {v: 1.0.0}\n", files{"hub/s.yaml": resourcesOf}),
-		"Terraform about a cloud":                          {common: files{"b/w.yaml": widgetsCRD}, base: files{"d/m.tf": `resource "aws_vpc" "c" { cidr_block = "10.0.0.0/8" }`}, head: files{"d/m.tf": `resource "aws_vpc" "c" { cidr_block = "10.1.0.0/16" }`}},
-		"a command that stays in a Makefile":               {base: files{"Makefile": "V = 1\nW = 1\nup:\n\tkubectl apply -f https://example.com/$(V)/crds.yaml\nlint:\n\tlint $(W)\n"}, head: files{"Makefile": "V = 1\nW = 2\nup:\n\tkubectl apply -f https://example.com/$(V)/crds.yaml\nlint:\n\tlint --all $(W)\n"}},
-		"a command about files of the repository":          {common: files{"b/w.yaml": widgetsCRD}, base: files{"Makefile": "up:\n\tkubectl apply -f b\n"}, head: files{"Makefile": "up:\n\tkubectl apply -k b\n"}},
-		"Ansible about a server":                           {base: files{"play.yml": "- hosts: all\n  tasks:\n  - ansible.builtin.apt: {name: a}\n"}, head: files{"play.yml": "- hosts: all\n  tasks:\n  - ansible.builtin.apt: {name: b}\n"}},
-		"Talos without manifests":                          {base: files{"talos/m.yaml": "machine: {install: {image: a}}\n"}, head: files{"talos/m.yaml": "machine: {install: {image: b}}\n"}},
-		"Pulumi about a cloud":                             {common: files{"p/Pulumi.yaml": "name: p\nruntime: nodejs\n", "p/package.json": `{"dependencies": {"@pulumi/aws": "4"}}`}, base: files{"p/index.ts": "a"}, head: files{"p/index.ts": "b"}},
-		"an empty kustomization":                           {common: files{"apps/a.yaml": appTo("a", "a", own, ""), "a/kustomization.yaml": "# resources: []\n", "b/w.yaml": widgetsCRD, "apps/b.yaml": appTo("b", "b", own, "")}},
-		"a stub of an ApplicationSet":                      {common: files{"config/s.yaml": "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: example}\nspec: {}\n", "b/w.yaml": widgetsCRD}},
+		"Terraform about a cloud beside a chart":             bump("tf/net.tf", "terraform {\n  required_version = \"1.0.0\"\n}\nresource \"aws_vpc\" \"c\" {\n  name = \"1.0.0\"\n}\n", files{"b/w.yaml": widgetsCRD, "tf/main.tf": releaseOf}),
+		"a command about a chart of the repository":          bump("Makefile", "up:\n\thelm upgrade --install c ./c --set v=1.0.0\n\tkustomize build config/1.0.0 | kubectl apply -f -\n", files{"b/w.yaml": widgetsCRD}),
+		"a folder without CRDs of a ResourceSet":             bump("apps/one/x.yaml", aConfigMap+"data: {v: 1.0.0}\n", files{"clusters/a/r.yaml": resourceSet, "apps/one/w.yaml": widgetsCRD}),
+		"a Deployment beside a CRD":                          bump("hub/w.yaml", strings.Replace(manifestWork(widgetsCRD), "    -\n", "    - {apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {image: 'd:1.0.0'}}\n    -\n", 1), nil),
+		"a ConfigMap without CRDs of a ClusterResourceSet":   bump("hub/c.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c-1.0.0}\ndata: {v: 1.0.0}\n", files{"hub/s.yaml": resourcesOf}),
+		"Terraform about a cloud":                            {common: files{"b/w.yaml": widgetsCRD}, base: files{"d/m.tf": `resource "aws_vpc" "c" { cidr_block = "10.0.0.0/8" }`}, head: files{"d/m.tf": `resource "aws_vpc" "c" { cidr_block = "10.1.0.0/16" }`}},
+		"a command that stays in a Makefile":                 {base: files{"Makefile": "V = 1\nW = 1\nup:\n\tkubectl apply -f https://example.com/$(V)/crds.yaml\nlint:\n\tlint $(W)\n"}, head: files{"Makefile": "V = 1\nW = 2\nup:\n\tkubectl apply -f https://example.com/$(V)/crds.yaml\nlint:\n\tlint --all $(W)\n"}},
+		"a command about files of the repository":            {common: files{"b/w.yaml": widgetsCRD}, base: files{"Makefile": "up:\n\tkubectl apply -f b\n"}, head: files{"Makefile": "up:\n\tkubectl apply -k b\n"}},
+		"Ansible about a server":                             {base: files{"play.yml": "- hosts: all\n  tasks:\n  - ansible.builtin.apt: {name: a}\n"}, head: files{"play.yml": "- hosts: all\n  tasks:\n  - ansible.builtin.apt: {name: b}\n"}},
+		"Talos without manifests":                            {base: files{"talos/m.yaml": "machine: {install: {image: a}}\n"}, head: files{"talos/m.yaml": "machine: {install: {image: b}}\n"}},
+		"Pulumi about a cloud":                               {common: files{"p/Pulumi.yaml": "name: p\nruntime: nodejs\n", "p/package.json": `{"dependencies": {"@pulumi/aws": "4"}}`}, base: files{"p/index.ts": "a"}, head: files{"p/index.ts": "b"}},
+		"Terraform's providers beside a chart":               bump("tf/main.tf", providers+releaseOf, nil),
+		"a module beside a chart with a version":             bump("tf/m.tf", "module \"m\" {\n  source = \"x/vpc/aws\"\n  version = \"1.0.0\"\n}\n", files{"tf/main.tf": strings.Replace(releaseOf, "var.release", "local.version", 1) + "locals {\n  version = \"1\"\n}\n"}),
+		"what a pipeline checks its own repository out with": {base: files{workflow: workflowOf("    - run: kubectl apply -f " + crdsAt + "\n")}, head: files{workflow: strings.Replace(workflowOf("    - run: kubectl apply -f "+crdsAt+"\n"), "@v4", "@v5", 1)}},
+		"a program that a pipeline fetches":                  bump(workflow, workflowOf("    - run: |\n        curl -LO https://example.com/1.0.0/bin/linux/amd64/kubectl\n        kubectl apply -f b\n"), files{"b/w.yaml": widgetsCRD}),
+		"the language of a pipeline":                         bump(workflow, workflowOf("    - uses: actions/setup-go@v5\n      with:\n        go-version: 1.0.0\n    - run: helm upgrade c r/c --version ${{ env.version }}\n"), nil),
+		"what a program of Pulumi's says about itself":       bump("README.md", "1.0.0\n", files{"Pulumi.yaml": "name: p\nruntime: yaml\nresources: {c: {type: 'kubernetes:helm.sh/v3:Release'}}\n"}),
+		"a policy about Pods":                                bump("crds/p.yaml", strings.Replace(mutatesCRDs, "CustomResourceDefinition", "Pod", 1), inFlux(nil)),
+		"nodes of a cluster of eksctl":                       bump("c.yaml", "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\naddons: [{name: c}]\nmanagedNodeGroups: [{name: n-1.0.0}]\n", nil),
+		"an image that has only kubectl":                     bump("crds/j.yaml", jobOf("image: 'x/kubectl:1.0.0', command: [kubectl, apply, -f, /x]"), inFlux(nil)),
+		"an empty kustomization":                             {common: files{"apps/a.yaml": appTo("a", "a", own, ""), "a/kustomization.yaml": "# resources: []\n", "b/w.yaml": widgetsCRD, "apps/b.yaml": appTo("b", "b", own, "")}},
+		"a stub of an ApplicationSet":                        {common: files{"config/s.yaml": "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: example}\nspec: {}\n", "b/w.yaml": widgetsCRD}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.base == nil {
