@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -22,25 +23,27 @@ var (
 	ofYAML = regexp.MustCompile(`\.ya?ml(?:\.j2)?$`)
 	// ofCommands are files that may have commands: those without an ending, such as Makefile and Jenkinsfile, scripts, and what pipelines
 	// are written in.
-	ofCommands = regexp.MustCompile(`/(?:[^/.]+|[^/]*[Mm]akefile[^/]*|[^/]*\.(?:mk|sh|bash|zsh|ps1|groovy|tf|tofu|tpl|tftpl|ya?ml|ya?ml\.j2))$`)
+	ofCommands = regexp.MustCompile(`/(?:[^/.]+|[^/]*[Mm]akefile[^/]*|[^/]*\.(?:mk|sh|bash|zsh|ps1|groovy|nix|toml|cfg|tf|tofu|tpl|tftpl|ya?ml|ya?ml\.j2)|package\.json)$`)
 	// givingVariables are those of them, and more files, in which commands of other files may find the values of their variables.
 	givingVariables = regexp.MustCompile(`/(?:[^/.]+|[^/]*[Mm]akefile[^/]*|[^/]*\.(?:mk|sh|bash|env)|\.env[^/]*|\.[^/]+/.*\.ya?ml|\.[^/]+\.ya?ml|[Tt]askfile\.ya?ml)$`)
 	// applying is a command in one line, in lines that go on, or in a list of arguments, or one to which another pipes what it has fetched.
 	applying = regexp.MustCompile(`(?:\b(?:curl|wget)\b|https?://|github\.com/)(?:[^\n]|[\\|]\n)*\|(?:[^\n]|[\\|]\n)*\b(?:kubectl|oc)\b[^\n]*\b(?:apply|create|replace)\b` + restOfCommand + `|` + kubectl + `\b(?:apply|create|replace)\b` + goesOn + `(?:https?://|github\.com/|-[fk][\s"',]+(?:\$|\{\{))[^\n]*(?:\n[\s"',-]*(?:-[fk]\b|--filename|https?://)[^\n]*)*`)
 	// appliesFiles is a command that applies files, wherever they are from, in its whole line.
-	appliesFiles = regexp.MustCompile(`[^\n]*(?:` + kubectl + `\b(?:apply|create|replace)\b` + goesOn + `(?:-[fk]\b|--filename|--kustomize)|\bhelm\b` + goesOn + `\b(?:upgrade|install|template)\b)` + restOfCommand)
+	appliesFiles = regexp.MustCompile(`[^\n]*(?:` + kubectl + `\b(?:apply|create|replace)\b` + goesOn + `(?:-[fk]\b|--filename|--kustomize)|\b(?:helm|HELM)\b` + goesOn + `\b(?:upgrade|install|template)\b)` + restOfCommand)
 	// fetching is what brings or changes the files of such a command.
 	fetching = regexp.MustCompile(`\bgit\b[^\n]{0,100}?\b(?:clone|checkout|switch|fetch|pull|reset|submodule)\b` + restOfCommand +
 		`|\b(?:curl|wget)\b` + goesOn + `https?://[^\n]*(?:\.(?:ya?ml|json|tgz|zip|tar)\b|archive/|tarball|\$)` + restOfCommand +
 		`|\b(?:helm|flux|oras|crane|skopeo|gh|kpt|aws|gsutil)\b` + goesOn + `\b(?:pull|fetch|download|copy|cp|export|get)\b` + restOfCommand +
-		`|\b(?:sed|yq|jq|perl)\b[^\n]*\b(?:versions|served|storage)\b[^\n]*|\brepository:[^\n]*(?:\n\s+[\w-]+:[^\n]*)*`)
+		`|\bkustomize\b` + goesOn + `(?:https?://|github\.com/)[^\n]*|\bADD\s+https?://[^\n]*|(?m:^)[\s"'-]*https?://[^\n]*|\b(?:sed|yq|jq|perl)\b[^\n]*\b(?:versions|served|storage)\b[^\n]*|\brepository:[^\n]*(?:\n\s+[\w-]+:[^\n]*)*`)
 	// ofProgram is in the address of a program, which brings no manifests by itself.
 	ofProgram = regexp.MustCompile(`(?i)linux|darwin|amd64|arm64|x86_64|/bin/|\.sh\b`)
 	// bringing are tools that bring manifests of their own, each by its name in variables and addresses. installing is a command of one.
 	bringing   = []string{"clusterctl", "cilium", "istio", "linkerd", "flux", "velero", "kapp", "operator-sdk"}
 	installing = regexp.MustCompile(`\b(?:` + strings.Join(bringing, "|") + `)(?:ctl)?["',]*(?:[ \t]|\n\s*-\s)` + goesOn + `\b(?:init|install|upgrade|deploy|bundle|bootstrap)\b`)
 	// variable is one that a command names.
-	variable = regexp.MustCompile(`(?:\$[({]*|\{\{-?)\s*(?:\w*\.)*(\w+)`)
+	variable = regexp.MustCompile(`\{\{-?\s*(?:[\w-]*\.)*(\w+)|\$[({]*(\w+)`)
+	// function is the name of one that a script or a Makefile defines.
+	function = regexp.MustCompile(`(?m)^\s*(?:(?:function\s+)?([\w-]+)\s*\(\)|(?:function|define)\s+([\w-]+))`)
 	// printed are the columns of awk, which are written like arguments of a script.
 	printed = regexp.MustCompile(`\bprint\b[^}]*`)
 	// fromFile is what takes a value from a file.
@@ -51,8 +54,8 @@ const (
 	goesOn        = `(?:(?:[^\n]|\\\n)*?|(?:\S|\n[ \t]*-[ \t]+)*?)`
 	restOfCommand = `(?:[^\n]*\\\n)*[^\n]*(?:\n[ \t]*-[ \t]+\S+(?m:$))*`
 	// kubectl and helm begin a command; where an image has the program, there are only its arguments.
-	kubectl = `(?:\b(?:kubectl|oc)\b` + goesOn + `|-\s["']?)`
-	helm    = `(?:\bhelm\b` + goesOn + `|-\s["']?)`
+	kubectl = `(?:\b(?:kubectl|KUBECTL|oc|OC)\b` + goesOn + `|-\s["']?)`
+	helm    = `(?:\b(?:helm|HELM)\b` + goesOn + `|-\s["']?)`
 )
 
 // findCommands notes an object whose commands install or delete what is in no manifest, of whatever kind it is.
@@ -116,7 +119,7 @@ func around(text string, words []string) string {
 	lines, next := strings.SplitAfter(text, "\n"), 0
 	for i, line := range lines {
 		if slices.ContainsFunc(words, func(word string) bool { return strings.Contains(line, word) }) {
-			for next = max(next, i-reach); next < min(i+reach, len(lines)); next++ {
+			for next = max(next, i-reach); next < len(lines) && (next < i+reach || strings.HasSuffix(lines[next-1], "\\\n")); next++ {
 				near.WriteString(lines[next])
 			}
 		}
@@ -131,16 +134,17 @@ const mostVariables = 100
 func definitions(text string, named []string) (lines string, open []string) {
 	var found strings.Builder
 	for known := map[string]bool{}; len(named) > 0; named = named[1:] {
-		for _, name := range variable.FindAllStringSubmatch(printed.ReplaceAllString(named[0], ""), -1) {
-			if known[name[1]] {
+		for _, one := range variable.FindAllStringSubmatch(printed.ReplaceAllString(named[0], ""), -1) {
+			name := one[1] + one[2]
+			if known[name] {
 				continue
 			}
-			if known[name[1]] = true; len(known) > mostVariables {
+			if known[name] = true; len(known) > mostVariables {
 				return text, nil
 			}
-			giving := regexp.MustCompile(`(?m)^(?:.*[^\w\n-])?`+name[1]+`["']?(?:\s*[:?+]{0,2}[:=](?:\\\n|[^\n])*(?:\n\s+(?:description|required|type|default|options|sh):[^\n]*)*|\s*\n\s*value:[^\n]*)`).FindAllString(text, -1)
+			giving := givingIn(text, name).FindAllString(text, -1)
 			if len(giving) == 0 {
-				open = append(open, name[1])
+				open = append(open, name)
 			}
 			for _, line := range giving {
 				found.WriteString(line + "\n")
@@ -149,6 +153,18 @@ func definitions(text string, named []string) (lines string, open []string) {
 		}
 	}
 	return found.String(), open
+}
+
+// givingIn finds what gives a value to a variable of a text. An argument is given where one of its functions is called.
+func givingIn(text, name string) *regexp.Regexp {
+	if _, err := strconv.Atoi(name); err == nil {
+		var functions []string
+		for _, function := range function.FindAllStringSubmatch(text, -1) {
+			functions = append(functions, function[1]+function[2])
+		}
+		return regexp.MustCompile(`(?m)^.*\b(?:` + cmp.Or(strings.Join(functions, "|"), `\z.`) + `)[ ,].*$`)
+	}
+	return regexp.MustCompile(`(?m)^(?:.*[^\w\n-])?` + name + `["']?(?:\s*[:?+]{0,2}[:=](?:\\\n|[^\n])*(?:\n\s+(?:description|required|type|default|options|sh):[^\n]*)*|\s+in\b[^\n]*|\s*\n\s*value:[^\n]*)`)
 }
 
 // elsewhere are the lines of other files that give values to the variables of commands in a file, and what these read values from. An argument
