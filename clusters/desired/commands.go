@@ -29,11 +29,11 @@ var (
 	// applying is a command in one line, in lines that go on, or in a list of arguments, or one to which another pipes what it has fetched.
 	applying = regexp.MustCompile(`(?:\b(?:curl|wget)\b|https?://|github\.com/)(?:[^\n]|[\\|]\n)*\|(?:[^\n]|[\\|]\n)*\b(?:kubectl|oc)\b[^\n]*\b(?:apply|create|replace)\b` + restOfCommand + `|` + kubectl + `\b(?:apply|create|replace)\b` + goesOn + `(?:https?://|github\.com/|-[fk][\s"',]+(?:\$|\{\{))[^\n]*(?:\n[\s"',-]*(?:-[fk]\b|--filename|https?://)[^\n]*)*`)
 	// appliesFiles is a command that applies files, wherever they are from, in its whole line.
-	appliesFiles = regexp.MustCompile(`[^\n]*(?:` + kubectl + `\b(?:apply|create|replace)\b` + goesOn + `(?:-[fk]\b|--filename|--kustomize)|\b(?:helm|HELM)\b` + goesOn + `\b(?:upgrade|install|template)\b)` + restOfCommand)
+	appliesFiles = regexp.MustCompile(`[^\n]*(?:` + kubectl + `\b(?:apply|create|replace)\b` + goesOn + `(?:-[fk]\b|--filename|--kustomize)|\b(?:helm|HELM)\b` + goesOn + `\b(?:upgrade|install)\b)` + restOfCommand)
 	// fetching is what brings or changes the files of such a command.
 	fetching = regexp.MustCompile(`\bgit\b[^\n]{0,100}?\b(?:clone|checkout|switch|fetch|pull|reset|submodule)\b` + restOfCommand +
 		`|\b(?:curl|wget)\b` + goesOn + `https?://[^\n]*(?:\.(?:ya?ml|json|tgz|zip|tar)\b|archive/|tarball|\$)` + restOfCommand +
-		`|\b(?:helm|flux|oras|crane|skopeo|gh|kpt|aws|gsutil)\b` + goesOn + `\b(?:pull|fetch|download|copy|cp|export|get)\b` + restOfCommand +
+		`|\b(?:helm|HELM|flux|oras|crane|skopeo|gh|kpt|aws|gsutil)\b` + goesOn + `\b(?:pull|fetch|template|download|copy|cp|export|get)\b` + restOfCommand +
 		`|\bkustomize\b` + goesOn + `(?:https?://|github\.com/)[^\n]*|\bADD\s+https?://[^\n]*|(?m:^)[\s"'-]*https?://[^\n]*|\b(?:sed|yq|jq|perl)\b[^\n]*\b(?:versions|served|storage)\b[^\n]*|\brepository:[^\n]*(?:\n\s+[\w-]+:[^\n]*)*`)
 	// ofProgram is in the address of a program, which brings no manifests by itself.
 	ofProgram = regexp.MustCompile(`(?i)linux|darwin|amd64|arm64|x86_64|/bin/|\.sh\b`)

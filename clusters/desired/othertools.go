@@ -88,7 +88,7 @@ var others = []otherTool{
 	{named: ofCommands, words: ofApplying, beside: appliesFiles, near: ofFetching, holds: fetching, but: ofProgram, only: true},
 	{named: ofCommands, words: ofKubectl, holds: regexp.MustCompile(`\b(?:kubectl|KUBECTL|oc|OC)\b` + goesOn + `\b(?:delete|patch|replace|edit)\b` + goesOn + `(?:[\s"']|\n\s*-\s["']?)(?:crds?|customresourcedefinitions?)(?:\.apiextensions\.k8s\.io)?["',]*(?:\s|/)` + restOfCommand), only: true},
 	{named: ofCommands, words: []string{"/customresourcedefinitions"}, holds: regexp.MustCompile(`(?:\bcurl\b` + goesOn + `|[^\n]*)/apis/apiextensions\.k8s\.io/\S*/customresourcedefinitions` + restOfCommand), only: true},
-	{named: ofCommands, words: []string{"helm", "HELM"}, holds: regexp.MustCompile(helm + `\b(?:upgrade|install|template|pull)\b` + goesOn + `(?:--version|--repo|oci://|https?://|[cC][rR][dD])` + restOfCommand), only: true},
+	{named: ofCommands, words: []string{"helm", "HELM"}, holds: regexp.MustCompile(helm + `\b(?:upgrade|install)\b` + goesOn + `(?:--version|--repo|oci://|https?://|[cC][rR][dD])` + restOfCommand), only: true},
 	{named: ofCommands, words: bringing, beside: installing, near: append(strings.Fields(strings.ToUpper(strings.Join(bringing, " "))), bringing...), holds: regexp.MustCompile(installing.String() + restOfCommand + `|(?i)\buses:[^\n]*(?:` + strings.Join(bringing, "|") + `)[^\n]*(?:\n\s+[\w-]+:[^\n]*)*|[^\n]*(?:` + strings.Join(bringing, "|") + `)[^\n]*\d\.\d[^\n]*`), only: true},
 	// A step of a pipeline that installs a chart.
 	{named: ofYAML, words: []string{"uses:", "HelmDeploy"}, holds: regexp.MustCompile(`\buses:[^\n]*\n(?:\s+[\w-]+:[^\n]*\n)*?\s+chart[\w-]*:[^\n]*(?:\n\s+[\w-]+:[^\n]*)*|\btask:\s*HelmDeploy[^\n]*(?:\n\s+[\w-]+:[^\n]*)*`), only: true},
@@ -102,7 +102,7 @@ var others = []otherTool{
 var (
 	ofKubectl  = []string{"kubectl", "KUBECTL", "OC)", "oc apply", "oc create", "oc replace", "oc delete", "oc patch"}
 	ofApplying = append([]string{"helm", "HELM"}, ofKubectl...)
-	ofFetching = []string{"git", "curl", "wget", "helm", "flux", "oras", "crane", "skopeo", "gh ", "kpt", "aws", "gsutil", "sed ", "yq ", "jq ", "perl ", "repository:", "kustomize", "ADD ", "http"}
+	ofFetching = []string{"git", "curl", "wget", "helm", "HELM", "flux", "oras", "crane", "skopeo", "gh ", "kpt", "aws", "gsutil", "sed ", "yq ", "jq ", "perl ", "repository:", "kustomize", "ADD ", "http"}
 )
 
 // otherTools notes a file that such tools install from, and the files that commands in it apply. It is read once, whichever of them may

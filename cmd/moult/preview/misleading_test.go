@@ -253,6 +253,7 @@ func TestWhatBringsNothingBeforeAndAfterIsNoReasonToAsk(t *testing.T) {
 		"a module beside a chart with a version":             bump("tf/m.tf", "module \"m\" {\n  source = \"x/vpc/aws\"\n  version = \"1.0.0\"\n}\n", files{"tf/main.tf": strings.Replace(releaseOf, "var.release", "local.version", 1) + "locals {\n  version = \"1\"\n}\n"}),
 		"what a pipeline checks its own repository out with": {base: files{workflow: workflowOf("    - run: kubectl apply -f " + crdsAt + "\n")}, head: files{workflow: strings.Replace(workflowOf("    - run: kubectl apply -f "+crdsAt+"\n"), "@v4", "@v5", 1)}},
 		"a program that a pipeline fetches":                  bump(workflow, workflowOf("    - run: |\n        curl -LO https://example.com/1.0.0/bin/linux/amd64/kubectl\n        kubectl apply -f b\n"), files{"b/w.yaml": widgetsCRD}),
+		"a chart that a pipeline writes into a file":         bump(workflow, workflowOf("    - run: helm template c r/c --version 1.0.0 > w.yaml\n"), nil),
 		"the language of a pipeline":                         bump(workflow, workflowOf("    - uses: actions/setup-go@v5\n      with:\n        go-version: 1.0.0\n    - run: helm upgrade c r/c --version ${{ env.version }}\n"), nil),
 		"what a program of Pulumi's says about itself":       bump("README.md", "1.0.0\n", files{"Pulumi.yaml": "name: p\nruntime: yaml\nresources: {c: {type: 'kubernetes:helm.sh/v3:Release'}}\n"}),
 		"a policy about Pods":                                bump("crds/p.yaml", strings.Replace(mutatesCRDs, "CustomResourceDefinition", "Pod", 1), inFlux(nil)),

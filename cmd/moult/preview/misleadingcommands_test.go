@@ -70,6 +70,7 @@ var misleadingCommands = map[string]overlooked{
 	"an argument of a script":                   bump("Makefile", "up:\n\t./up.sh 1.0.0\n", files{"up.sh": "kubectl apply -f https://example.com/$1/crds.yaml\n"}),
 	"a variable of Taskfile's":                  bump("Taskfile.yml", "vars: {V: 1.0.0}\ntasks: {up: 'kubectl apply -f https://example.com/{{.V}}/crds.yaml'}\n", nil),
 	"a version far behind its command":          bump("up.sh", "helm upgrade --install c r/c \\\n"+strings.Repeat("  --set a.b.c=d \\\n", 40)+"  --version 1.0.0\n", nil),
+	"a chart that is rendered and applied":      bump("up.sh", "helm template c r/c --version 1.0.0 | kubectl apply -f -\n", nil),
 	"an argument of a function":                 bump("up.sh", "up() {\n  kubectl apply -f https://example.com/$1/crds.yaml\n}\nup 1.0.0\n", nil),
 	"what a loop goes through":                  bump("up.sh", "for f in 1.0.0 x; do\n  kubectl apply -f https://example.com/$f.yaml\ndone\n", nil),
 	"addresses that are piped":                  bump("up.sh", "cat <<EOF | xargs -n1 kubectl apply -f\n"+crdsAt+"\nEOF\n", nil),
