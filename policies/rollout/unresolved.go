@@ -37,9 +37,9 @@ func unseenChanged(s *situation) []finding.Finding {
 		case !there && unitBy(s.base, u) != nil:
 			add(u, u.By, "could be seen before this change and cannot any more, so what CRDs it brings is not known")
 		case !there:
-			add(u, u.By, "is new, and what CRDs it brings is not known")
+			add(u, u.By, becomes(u, "is new", ", or can no longer be seen"))
 		case was != after[u.Name]:
-			add(u, u.By, "changes, and what CRDs it brings is not known")
+			add(u, u.By, becomes(u, "changes", ", or a file that it names does"))
 		}
 	}
 	for _, u := range s.base.Unseen {
@@ -48,6 +48,14 @@ func unseenChanged(s *situation) []finding.Finding {
 		}
 	}
 	return append(findings, inputsChanged(s)...)
+}
+
+// becomes says what becomes of a source. A file stands for all that is made of it.
+func becomes(u delivery.Unseen, what, orOfFile string) string {
+	if u.By != nil && u.By.GetKind() == "File" {
+		what += orOfFile
+	}
+	return what + ", and what CRDs it brings is not known"
 }
 
 // losesOnlyOthers reports whether all that is wrong with a source is that its folder was deleted, in which there was nothing about CRDs.

@@ -93,7 +93,7 @@ func TestEveryCRDOfARepositoryIsCompared(t *testing.T) {
 		"CRDs in a list": {
 			map[string]string{"w.yaml": listed(widgetsCRD)}, map[string]string{"w.yaml": listed(without)}, cli.ExitUnknown, []string{"v1alpha1"}},
 		"a kustomization of it cannot be built any more": {
-			map[string]string{"config/crd/bases/w.yaml": widgetsCRD, "config/crd/kustomization.yaml": "resources: [bases/w.yaml]\n"},
+			map[string]string{"config/crd/bases/w.yaml": widgetsCRD, "config/crd/kustomization.yaml is new, or can no longer be seen": "resources: [bases/w.yaml]\n"},
 			map[string]string{"config/crd/bases/w.yaml": widgetsCRD, "config/crd/kustomization.yaml": "resources: [bases/w.yaml, missing.yaml]\n"},
 			cli.ExitUnknown, []string{"config/crd/kustomization.yaml", "missing.yaml"}},
 	} {
