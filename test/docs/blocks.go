@@ -15,7 +15,10 @@
 package docs
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -144,4 +147,18 @@ func Shows(shown, printed string) bool {
 		pieces[i] = regexp.QuoteMeta(strings.TrimSpace(piece))
 	}
 	return regexp.MustCompile(`^` + strings.Join(pieces, ".*") + `$`).MatchString(plain(printed))
+}
+
+// ToTheFirstCRD is the section of docs/install.md that leads to a migrated CRD, and what is before it.
+func ToTheFirstCRD(root string) (before, section string, err error) {
+	text, err := os.ReadFile(filepath.Join(root, "docs/install.md"))
+	if err != nil {
+		return "", "", err
+	}
+	before, section, found := strings.Cut(string(text), "\n## To the first migrated CRD\n")
+	section, _, ends := strings.Cut(section, "\n## ")
+	if !found || !ends {
+		return "", "", errors.New("docs/install.md has no section about the first migrated CRD")
+	}
+	return before, section, nil
 }

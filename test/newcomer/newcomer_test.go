@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -29,8 +28,6 @@ import (
 const (
 	root    = "../.."
 	objects = 500
-	// screen is how many lines of the document somebody sees at once.
-	screen = 45
 )
 
 var cp *controlplane.ControlPlane
@@ -40,27 +37,6 @@ func TestMain(m *testing.M) {
 	controlplane.Run(m, &cp, controlplane.Own("Moult is installed by hand"))
 }
 
-// path is the section of docs/install.md that leads to a migrated CRD, and what is before it.
-func path(g Gomega) (before, section string) {
-	text, err := os.ReadFile(filepath.Join(root, "docs/install.md"))
-	g.Expect(err).NotTo(HaveOccurred())
-	before, section, found := strings.Cut(string(text), "\n## To the first migrated CRD\n")
-	g.Expect(found).To(BeTrue())
-	section, _, found = strings.Cut(section, "\n## ")
-	g.Expect(found).To(BeTrue())
-	return before, section
-}
-
-func TestTheDocumentIsShort(t *testing.T) {
-	g := NewWithT(t)
-	before, section := path(g)
-	ways := docs.Blocks(before)[0]
-	g.Expect(strings.Split(strings.TrimSpace(ways.Text), "\n")).To(HaveExactElements(
-		HavePrefix("kubectl apply --server-side -f "), HavePrefix("helm install "), HavePrefix("kubectl apply -k ")), "three ways of one command each")
-	g.Expect(ways.Line).To(BeNumerically("<=", 5), "it begins with them")
-	g.Expect(strings.Count(before, "\n")+strings.Count(section, "\n")).To(BeNumerically("<=", 2*screen), "two screens to a migrated CRD")
-}
-
 func TestANewcomersPath(t *testing.T) {
 	g := NewWithT(t)
 	crd := builders.CRD("example.com", "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").Build()
@@ -68,7 +44,8 @@ func TestANewcomersPath(t *testing.T) {
 	folder := belongings(t, widgets.Live())
 
 	kubelet := install.NewKubelet(t, cp)
-	_, section := path(g)
+	_, section, err := docs.ToTheFirstCRD(root)
+	g.Expect(err).NotTo(HaveOccurred())
 	var printed, shown string
 	for _, block := range docs.Blocks(section) {
 		if block.Language == "console" {
