@@ -107,7 +107,10 @@ func (e *everywhere) textsOf(named *regexp.Regexp) []textFile {
 	}
 	var found []textFile
 	_ = eachFile(e.tree, e.tree.Dir, isOfPrograms, func(file string) error {
-		if content, err := render.ReadRegular(file); err == nil && named.MatchString(file) {
+		if !named.MatchString(file) {
+			return nil
+		}
+		if content, err := render.ReadRegular(file); err == nil {
 			found = append(found, textFile{file, plainText(string(content))})
 		}
 		return nil

@@ -148,18 +148,25 @@ func TestAClusterThatDoesNotAnswerIsAnError(t *testing.T) {
 	}
 }
 
+// proxied is the API server behind a proxy that answers by itself about CRDs.
+func proxied(status int, contentType, body string) *rest.Config {
+	return intercepted(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !strings.Contains(req.URL.Path, "/customresourcedefinitions") {
+			return next.RoundTrip(req)
+		}
+		answer := httptest.NewRecorder()
+		answer.Header().Set("Content-Type", contentType)
+		answer.WriteHeader(status)
+		_, _ = answer.WriteString(body)
+		return answer.Result(), nil
+	})
+}
+
 // A load balancer before the API servers answers 404 itself. That is no word of whether there is a CRD.
 func TestAProxyThatFindsNothingHidesNoCRD(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	lost := intercepted(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if !strings.HasSuffix(req.URL.Path, "/customresourcedefinitions/widgets.example.com") {
-			return next.RoundTrip(req)
-		}
-		answer := httptest.NewRecorder()
-		http.Error(answer, "default backend - 404", http.StatusNotFound)
-		return answer.Result(), nil
-	})
+	lost := proxied(http.StatusNotFound, "text/plain; charset=utf-8", "default backend - 404")
 	_, err := Take(t.Context(), lost, Options{NoObjects: true, CRDs: []string{"widgets.example.com"}})
 	g.Expect(err).To(MatchError(ContainSubstring("a proxy before the API server answered 404")))
 
@@ -171,15 +178,7 @@ func TestAProxyThatFindsNothingHidesNoCRD(t *testing.T) {
 func TestAnEmptyAnswerHidesNoCRD(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	empty := intercepted(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if !strings.Contains(req.URL.Path, "/customresourcedefinitions") {
-			return next.RoundTrip(req)
-		}
-		answer := httptest.NewRecorder()
-		answer.Header().Set("Content-Type", "application/json")
-		_, _ = answer.WriteString("{}")
-		return answer.Result(), nil
-	})
+	empty := proxied(http.StatusOK, "application/json", "{}")
 	for _, named := range [][]string{nil, {"widgets.example.com"}} {
 		taken, err := Take(t.Context(), empty, Options{NoObjects: true, CRDs: named})
 		if err == nil {
