@@ -120,7 +120,10 @@ func (p *command) unfollowed(ctx context.Context, s *sides, all []preview.Delive
 		found, err := desired.OtherTools(ctx, from.tree, unread, s.following...)
 		return *found, err
 	})
-	return append(all, s.held(others)...), err
+	if err != nil || len(others.Base.Unseen)+len(others.Head.Unseen)+len(others.Base.Units)+len(others.Head.Units) == 0 {
+		return all, err
+	}
+	return append(all, s.held(others)...), nil
 }
 
 // clusters are what an entry point amounts to before and after, and what is known about the cluster; one, if it is named.

@@ -282,3 +282,12 @@ func TestAFolderThatAToolTakesMayGoIfNothingInItIsAboutCRDs(t *testing.T) {
 		g.Expect(got).To(Equal(code), content+out+errOut)
 	}
 }
+
+// Files that no entry point leads to are looked into for tools, and are no cluster more if there is none.
+func TestWhereNoOtherToolIsNoClusterMoreIsCounted(t *testing.T) {
+	c := overlooked{common: inFlux(files{"clusters/b/k.yaml": fluxTo("./crds", ""), "crds/h.yaml": release("1.0.0")}), base: files{"README.md": "one\n"}, head: files{"README.md": "two\n"}}
+	g := c.write(t)
+	code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--offline")
+	g.Expect(code).To(Equal(cli.ExitDone), out+errOut)
+	g.Expect(out).To(ContainSubstring("seen from 2 clusters"))
+}
