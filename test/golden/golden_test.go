@@ -39,7 +39,7 @@ var codes = map[int]string{0: "safe", 1: "blocked", 3: "unknown", 4: "warnings"}
 // TestWhatAReviewerReads runs moult preview on each pull request. The exit code is never updated: it is what a person
 // expects of it.
 func TestWhatAReviewerReads(t *testing.T) {
-	programs.Anew()
+	programs.Tested()
 	all := pulls(t)
 	dir := newRepository(t, all)
 	for _, p := range all {

@@ -48,7 +48,7 @@ var built = sync.OnceValues(func() (string, error) {
 // Program is the file of moult or moult-controller.
 func Program(t testing.TB, name string) string {
 	t.Helper()
-	programs.Anew()
+	programs.Tested()
 	dir, err := built()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return filepath.Join(dir, name)

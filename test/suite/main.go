@@ -83,7 +83,11 @@ func (s suite) run(ctx context.Context) error {
 		if err := programs.Build(built); err != nil {
 			return err
 		}
-		env = append(env, controlplane.EnvShared+"="+dir, programs.EnvDir+"="+built)
+		sum, err := programs.Sum(built)
+		if err != nil {
+			return err
+		}
+		env = append(env, controlplane.EnvShared+"="+dir, programs.EnvDir+"="+built, programs.EnvSum+"="+sum)
 	}
 	// Go's cache of results does not see which Kubernetes answers.
 	if s.servers || os.Getenv(assets.EnvMinor) != "" || os.Getenv(assets.EnvDir) != "" {

