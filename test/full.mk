@@ -73,7 +73,7 @@ full-scripts:
 	@$(GO) test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./examples/ci
 
 # For the machine's own platform, because the test runs what it finds in the image. Builds cosign, Helm and krew once, for minutes.
-full-image:
+full-image: control-plane
 	@GOWORK=off $(GO) -C test/tools/release test -timeout 60m ./...
 
 # What is written by hand from time to time, and what needs more than the package registries of Go.

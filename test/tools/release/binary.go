@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,10 +41,6 @@ func look(ctx context.Context, root string) (source, error) {
 	return s, err
 }
 
-// tags leave out what the programs do not use. grpc's traces are pages of its own HTTP server, whose templates call methods by
-// name: with them, the linker has to keep every method of every type, a third of moult-controller.
-const tags = "grpcnotrace"
-
 // light refuses a program that has become too heavy.
 func light(program, name, platform string) error {
 	info, err := os.Stat(program)
@@ -68,16 +65,17 @@ func (s source) compile(ctx context.Context, folder, platform string, names ...s
 	}
 	const start = "-X github.com/moult-dev/moult/cmd/internal/start."
 	flags := "-s -w -funcalign=16 " + start + "version=" + s.version + " " + start + "commit=" + s.revision + " " + start + "date=" + s.time.Format(time.RFC3339)
-	work, err := os.MkdirTemp("", "moult-templates-")
+	work, err := os.MkdirTemp("", "moult-overlay-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(work)
-	overlay, goroot, err := s.overlay(ctx, work)
+	env := []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + architecture, "GOWORK=off"}
+	overlay, err := s.overlay(ctx, work, env...)
 	if err != nil {
 		return nil, err
 	}
-	env := append([]string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + architecture, "GOWORK=off", "GOROOT=" + goroot}, hasty...)
+	env = slices.Concat(env, overlay, hasty)
 	for _, name := range names {
 		program, err := filepath.Abs(filepath.Join(folder, fileName(name, platform)))
 		if err != nil {
@@ -88,7 +86,7 @@ func (s source) compile(ctx context.Context, folder, platform string, names ...s
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "building %s for %s; minutes, if this machine has not built it before\n", name, platform)
-		if _, err := s.output(ctx, env, filepath.Join(goroot, "bin", "go"), "build", "-trimpath", "-gcflags=all=-dwarf=false", "-buildvcs=false", "-overlay="+overlay, "-tags="+tags, "-ldflags="+flags, "-o", program, "./cmd/"+name); err != nil {
+		if _, err := s.output(ctx, env, filepath.Join(work, "go", "bin", "go"), "build", "-trimpath", "-gcflags=all=-dwarf=false", "-buildvcs=false", "-ldflags="+flags, "-o", program, "./cmd/"+name); err != nil {
 			return nil, err
 		}
 		if err := light(program, name, platform); err != nil {

@@ -8,9 +8,9 @@
 // `go tool crane push` takes, an archive per platform for `docker load`, `ctr image import` or `kind load image-archive`, and
 // the bills as CycloneDX. Built from the same commit with the same Go, every file is the same: all times are the commit's.
 //
-// binary.go compiles, with the template engine of overlay.go. bill.go lists what was compiled in, image.go makes the image. release.go
-// makes the files of a release with archive.go (archives), weigh.go (sizes), manifests.go (what is applied to a cluster) and
-// statements.go (checksums, provenance, krew, notes).
+// binary.go compiles, with the template engine of overlay.go and without what cuts.go lists. bill.go lists what was compiled in,
+// image.go makes the image. release.go makes the files of a release with archive.go (archives), weigh.go (sizes), manifests.go (what
+// is applied to a cluster) and statements.go (checksums, provenance, krew, notes).
 package main
 
 import (

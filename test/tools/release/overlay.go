@@ -2,8 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,57 +57,104 @@ func kept(value reflect.Value) (count int) {
 }
 `
 
-// overlay writes the copy into a folder. It returns the file for go build -overlay, and the GOROOT to build with: Go refuses to
-// replace files of a toolchain that lies in its cache of modules, so a link leads there.
-func (s source) overlay(ctx context.Context, folder string) (file, goroot string, err error) {
+// overlay makes a Go and a cache of modules in a folder, of links, except for the files that a release has differently. It returns
+// the environment that has go use them. The modules that the platform needs are downloaded before. `go build -overlay` would not
+// do: it refuses to replace files of modules.
+func (s source) overlay(ctx context.Context, folder string, platform ...string) (env []string, err error) {
 	names, err := os.ReadFile(filepath.Join(s.root, methodsFile))
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
-	toolchain, err := s.output(ctx, nil, "go", "env", "GOROOT")
+	paths, err := s.output(ctx, nil, "go", "env", "GOROOT", "GOMODCACHE")
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
-	goroot = filepath.Join(folder, "go")
-	if err := os.Symlink(toolchain, goroot); err != nil {
-		return "", "", err
-	}
-	in := filepath.Join(goroot, "src", "text", "template")
-	exec, err := os.ReadFile(filepath.Join(in, "exec.go"))
+	toolchain, cache, _ := strings.Cut(paths, "\n")
+	const templates = "src/text/template"
+	exec, err := os.ReadFile(filepath.Join(toolchain, templates, "exec.go"))
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
-	written, err := keeping(string(exec), strings.Fields(string(names)))
+	engine := map[string][]byte{}
+	engine[templates+"/exec.go"], engine[templates+"/methods.go"], err = keeping(string(exec), strings.Fields(string(names)))
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
-	replaced := map[string]string{}
-	for name, content := range written {
-		replaced[filepath.Join(in, name)] = filepath.Join(folder, name)
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
-			return "", "", err
+	goroot := filepath.Join(folder, "go")
+	if err := mirror(toolchain, goroot, engine); err != nil {
+		return nil, err
+	}
+	listed, err := s.output(ctx, platform, "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}} {{.Dir}}{{end}}", "./cmd/moult", "./cmd/moult-controller")
+	if err != nil {
+		return nil, err
+	}
+	folders := map[string]string{}
+	for line := range strings.Lines(listed) {
+		module, at, _ := strings.Cut(strings.TrimSpace(line), " ")
+		folders[module] = at
+	}
+	lighter := map[string][]byte{}
+	for _, c := range cuts {
+		path := filepath.Join(folders[c.module], c.file)
+		name, err := filepath.Rel(cache, path)
+		if err != nil {
+			return nil, err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("%w; adapt test/tools/release/cuts.go to this version of %s", err, c.module)
+		}
+		if lighter[name], err = c.apply(text); err != nil {
+			return nil, err
 		}
 	}
-	text, err := json.Marshal(map[string]any{"Replace": replaced})
-	if err != nil {
-		return "", "", err
-	}
-	file = filepath.Join(folder, "overlay.json")
-	return file, goroot, os.WriteFile(file, text, 0o600)
+	modules := filepath.Join(folder, "mod")
+	return []string{"GOROOT=" + goroot, "GOMODCACHE=" + modules}, mirror(cache, modules, lighter)
 }
 
-// keeping are the files of the copy, from Go's own exec.go and the names of the methods to keep.
-func keeping(exec string, names []string) (map[string]string, error) {
+// mirror makes a folder that has what the original has, through links, but for some files: these are written, or left out where
+// they have no content.
+func mirror(original, folder string, files map[string][]byte) error {
+	for name, content := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o755); err != nil {
+			return err
+		}
+		if content != nil {
+			if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
+				return err
+			}
+		}
+	}
+	for name := range files {
+		for name != "." {
+			name = filepath.Dir(name)
+			beside, err := os.ReadDir(filepath.Join(original, name))
+			if err != nil {
+				return err
+			}
+			for _, entry := range beside {
+				path := filepath.Join(name, entry.Name())
+				if _, own := files[path]; own {
+					continue
+				}
+				if err := os.Symlink(filepath.Join(original, path), filepath.Join(folder, path)); err != nil && !errors.Is(err, fs.ErrExist) {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// keeping are exec.go of the copy, from Go's own, and a file beside it, for the names of the methods to keep.
+func keeping(exec string, names []string) (copied, beside []byte, err error) {
 	if found := strings.Count(exec, anyMethod); found != 1 {
-		return nil, fmt.Errorf("exec.go of Go's text/template has %d times `%s`, and must have it once; adapt test/tools/release/overlay.go to this version of Go", found, anyMethod)
+		return nil, nil, fmt.Errorf("exec.go of Go's text/template has %d times `%s`, and must have it once; adapt test/tools/release/overlay.go to this version of Go", found, anyMethod)
 	}
 	var cases, list strings.Builder
 	for _, name := range names {
 		fmt.Fprintf(&cases, "\tcase %[1]q:\n\t\treturn value.MethodByName(%[1]q), true\n", name)
 		fmt.Fprintf(&list, "%q, ", name)
 	}
-	return map[string]string{
-		"exec.go":    strings.Replace(exec, anyMethod, keptMethod, 1),
-		"methods.go": fmt.Sprintf(methodOf, cases.String(), list.String()),
-	}, nil
+	return []byte(strings.Replace(exec, anyMethod, keptMethod, 1)), fmt.Appendf(nil, methodOf, cases.String(), list.String()), nil
 }

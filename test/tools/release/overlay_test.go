@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,11 +15,12 @@ import (
 func narrow(t *testing.T, folder string, args ...string) string {
 	t.Helper()
 	g := NewWithT(t)
-	overlay, goroot, err := source{root: "../../.."}.overlay(t.Context(), t.TempDir())
+	work := t.TempDir()
+	overlay, err := source{root: "../../.."}.overlay(t.Context(), work)
 	g.Expect(err).NotTo(HaveOccurred())
-	command := exec.CommandContext(t.Context(), filepath.Join(goroot, "bin", "go"), args...)
+	command := exec.CommandContext(t.Context(), filepath.Join(work, "go", "bin", "go"), args...)
 	command.Dir = folder
-	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOROOT="+goroot, "GOFLAGS=-trimpath -buildvcs=false -tags="+tags+" -overlay="+overlay)
+	command.Env = slices.Concat(os.Environ(), overlay, []string{"CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-trimpath -gcflags=all=-dwarf=false -buildvcs=false"})
 	said, err := command.CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(said))
 	return string(said)
@@ -49,7 +51,7 @@ func TestATemplateFailsWhereAMethodWasDropped(t *testing.T) {
 func TestAnotherEngineIsRefused(t *testing.T) {
 	g := NewWithT(t)
 	for _, exec := range []string{"", anyMethod + anyMethod} {
-		_, err := keeping(exec, []string{"String"})
+		_, _, err := keeping(exec, []string{"String"})
 		g.Expect(err).To(MatchError(ContainSubstring("adapt test/tools/release/overlay.go")))
 	}
 }
