@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,6 +21,11 @@ import (
 	"github.com/moult-dev/moult/test/e2e/process"
 	"github.com/moult-dev/moult/test/e2e/story"
 	"github.com/moult-dev/moult/test/e2e/tools"
+)
+
+const (
+	releaseAPI  = "helm.toolkit.fluxcd.io/v2"
+	releaseKind = "HelmRelease"
 )
 
 // StartHelm runs the real helm-controller beside kustomize-controller. Charts come from an address that has each as
@@ -119,7 +125,7 @@ func (f *Flux) offer(ctx context.Context, chart *unstructured.Unstructured, char
 // ReleasedAt is a check for story.Await: the HelmRelease is Ready with that version of its chart.
 func (f *Flux) ReleasedAt(namespace, name, version string) story.Check {
 	return func(ctx context.Context) (string, bool, error) {
-		release, err := cluster.Get(ctx, f.client, "helm.toolkit.fluxcd.io/v2", "HelmRelease", namespace, name)
+		release, err := cluster.Get(ctx, f.client, releaseAPI, releaseKind, namespace, name)
 		if err != nil {
 			return err.Error(), false, client.IgnoreNotFound(err)
 		}
@@ -131,4 +137,19 @@ func (f *Flux) ReleasedAt(namespace, name, version string) story.Check {
 		ready, message := cluster.Condition(release, "Ready")
 		return fmt.Sprintf("HelmRelease at %s, Ready=%s: %s", at, ready, message), at == version && ready == "True", nil
 	}
+}
+
+// ReleaseFails is a check for story.Await: the HelmRelease is not Ready, with that text in its message.
+func (f *Flux) ReleaseFails(namespace, name, text string) story.Check {
+	return func(ctx context.Context) (string, bool, error) {
+		release, err := cluster.Get(ctx, f.client, releaseAPI, releaseKind, namespace, name)
+		ready, message := cluster.Condition(release, "Ready")
+		return fmt.Sprintf("HelmRelease Ready=%s: %s", ready, message), ready == "False" && strings.Contains(message, text), err
+	}
+}
+
+// SuspendRelease does what `flux suspend helmrelease` does, or `flux resume`.
+func (f *Flux) SuspendRelease(ctx context.Context, namespace, name string, suspended bool) error {
+	merge := fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspended)
+	return f.client.Patch(ctx, cluster.Object(releaseAPI, releaseKind, namespace, name), client.RawPatch(types.MergePatchType, merge), client.FieldOwner("flux"))
 }

@@ -41,6 +41,10 @@ func TestArgoCD(t *testing.T) {
 	tell("with the nudge it goes by itself as well", func(p *play) { theRemovalWaits(p, 50, "--nudge") })
 	tell("what the plan prints gets through, commit by commit", func(p *play) { p.FollowThePlan() })
 	tell("the way back that the plan prints leads to the release before", theWayBack)
+	tell("the guide about rolling back leads back from each step", func(p *play) {
+		guard(p)
+		p.RollBack(stage.Hands{Widget: "garden.yaml", EndSync: func() { p.g.Expect(p.argo.Terminate(p.T.Context(), p.application)).To(Succeed()) }})
+	})
 	tell("a gate that comes too early locks itself, and the plan leads out", func(p *play) { p.HaveTheGateTooEarly() })
 	tell("the first install on an empty cluster does not wait", firstInstall)
 	tell("two commits in one are refused, lose nothing and are put right by a commit", squashed)
@@ -178,9 +182,13 @@ func (p *play) operation(commit, phase, message string) story.Check {
 // rejected is a check: the API server has refused the CRD of that commit, because objects may be stored at the version
 // that it lacks.
 func (p *play) rejected(commit string) story.Check {
+	return p.Denied(commit, "missing from spec.versions")
+}
+
+func (p *play) Denied(commit, message string) story.Check {
 	return p.argo.OperationWhere(p.application, func(o argocd.Operation) bool {
 		refused := o.Resource("CustomResourceDefinition", stage.CRD)
-		return o.Revision == commit && refused.Status == "SyncFailed" && strings.Contains(refused.Message, "missing from spec.versions")
+		return o.Revision == commit && refused.Status == "SyncFailed" && strings.Contains(refused.Message, message)
 	})
 }
 

@@ -16,12 +16,14 @@ import (
 )
 
 // The commits of docs/guides/flux-helmrelease.md, as they are on the page, with the real kustomize-controller and
-// helm-controller: from the label to the release that has lost its old version.
+// helm-controller: from the label to the release that has lost its old version; and back to one that has it alone, as
+// docs/guides/roll-back.md has it.
 func TestTheGuideAboutAVendorsChart(t *testing.T) {
 	g := NewWithT(t)
 	s, guide := stage.New(t, stage.Build(t, "moult-controller")), stage.OpenGuide(t, "guides/flux-helmrelease.md", nil)
 	f := start(t, s, flux.Options{})
-	stop, err := f.StartHelm(t.Context(), s.Config, stage.ServeCharts(t))
+	charts := stage.ServeCharts(t)
+	stop, err := f.StartHelm(t.Context(), s.Config, charts)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(stop)
 	const objects, name = 40, "external-secrets"
@@ -56,4 +58,22 @@ func TestTheGuideAboutAVendorsChart(t *testing.T) {
 	tale.Await("upgraded", stage.Patience, f.ReleasedAt(name, name, "9.0.0"))
 	tale.Await("the old version is gone", stage.Patience, secrets.Removed())
 	g.Expect(secrets.Stored(t)).To(Equal(map[string]int{"v1": objects}))
+
+	older := stage.OlderRelease{Chart: name, Version: "0.15.0"}
+	guide.Edit("external-secrets/release.yaml", "version: 9.0.0", "version: "+older.Version)
+	_, err = source.PushFolder(t.Context(), guide.Repository())
+	g.Expect(err).NotTo(HaveOccurred())
+	tale.Await("the older release is refused", stage.Patience, f.ReleaseFails(name, name, "missing from spec.versions"))
+	g.Expect(f.SuspendRelease(t.Context(), name, name, true)).To(Succeed())
+	secrets.BridgeBack(t, tale, charts, older)
+	guide.Edit("crd-gate/externalsecrets-v1beta1.yaml", "externalsecrets-v1beta1", "externalsecrets-v1", "[v1beta1], require: [Unserved]", "[v1]")
+	revision, err = source.PushFolder(t.Context(), guide.Repository())
+	g.Expect(err).NotTo(HaveOccurred())
+	tale.Await("the gate is open", stage.Patience, f.ReadyAt(name, revision))
+	g.Expect(f.SuspendRelease(t.Context(), name, name, false)).To(Succeed())
+	tale.Await("released", stage.Patience, f.ReleasedAt(name, name, older.Version))
+	tale.Await("the older CRD is there", stage.Patience, secrets.CRD(func(_ *unstructured.Unstructured, versions []string) bool {
+		return slices.Equal(versions, []string{"v1beta1"})
+	}))
+	g.Expect(secrets.Stored(t)).To(Equal(map[string]int{"v1beta1": objects}))
 }

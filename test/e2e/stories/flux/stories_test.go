@@ -51,6 +51,13 @@ func TestFlux(t *testing.T) {
 	})
 	tell("what the plan prints gets through, commit by commit", func(p *play) { p.FollowThePlan() })
 	tell("the way back that the plan prints leads to the release before", theWayBack)
+	tell("the guide about rolling back leads back from each step", func(p *play) {
+		guard(p)
+		p.RollBack(stage.Hands{Widget: "widgets/garden.yaml", Restart: func(revision string) {
+			p.Await("the CRD is applied", stage.Patience, p.flux.ReadyAt(crds, revision))
+			p.g.Expect(p.flux.Restart(p.T.Context())).To(Succeed())
+		}})
+	})
 	tell("a gate that comes too early locks itself, and the plan leads out", func(p *play) { p.HaveTheGateTooEarly() })
 	tell("the first install on an empty cluster does not wait", firstInstall)
 	tell("two commits in one are refused, lose nothing and are put right by a commit", squashed)
@@ -140,6 +147,8 @@ func (p *play) Waits(revision string) story.Check {
 func (p *play) Refused(revision string) story.Check {
 	return p.fails(p.name(0), revision, "status: 'Failed'")
 }
+
+func (p *play) Denied(revision, message string) story.Check { return p.fails(crds, revision, message) }
 
 // installMoult is as the example has it: a Kustomization of its own. Here that holds Moult's CRD alone, since a control
 // plane without nodes runs no Deployment.

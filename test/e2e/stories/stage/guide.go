@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,7 +24,9 @@ type Guide struct {
 	*Shell
 	text   string
 	blocks []docs.Block
-	next   int // the first block that Commit has not played
+	next   int // the first block that Commit or PlayTo has not played
+	lines  []string
+	line   int // PlayTo has played the lines before it
 }
 
 // OpenGuide begins a page, named from docs. Its commands find the clusters as contexts.
@@ -32,7 +35,7 @@ func OpenGuide(t *testing.T, page string, clusters map[string]*rest.Config) *Gui
 	g := NewWithT(t)
 	text, err := os.ReadFile(Path("docs/" + page))
 	g.Expect(err).NotTo(HaveOccurred())
-	return &Guide{Shell: NewShell(t, t.TempDir(), clusters), text: string(text), blocks: docs.Blocks(string(text))}
+	return &Guide{Shell: NewShell(t, t.TempDir(), clusters), text: string(text), lines: strings.Split(string(text), "\n"), blocks: docs.Blocks(string(text))}
 }
 
 // Block is the text of the first block in a language that contains another text.
@@ -76,15 +79,19 @@ func (d *Guide) Prints(begins string) story.Check {
 		}
 		for _, command := range block.Commands() {
 			if strings.HasPrefix(command.Line, begins) {
-				return func(ctx context.Context) (string, bool, error) {
-					printed, _ := d.Run(ctx, command.Line) // what a command complains about is on the page, too
-					return fmt.Sprintf("$ %s\n%s", command.Line, printed), docs.Shows(command.Output, printed), nil
-				}
+				return d.shows(command)
 			}
 		}
 	}
 	d.t.Fatalf("the page shows no command that begins with %q", begins)
 	return nil
+}
+
+func (d *Guide) shows(command docs.Command) story.Check {
+	return func(ctx context.Context) (string, bool, error) {
+		printed, _ := d.Run(ctx, command.Line) // what a command complains about is on the page, too
+		return fmt.Sprintf("$ %s\n%s", command.Line, printed), docs.Shows(command.Output, printed), nil
+	}
 }
 
 // Commit plays the page to its next commit. The content of the commit is in the folder that it returns, with texts replaced,
@@ -98,7 +105,7 @@ func (d *Guide) Commit(replaced ...string) (folder string) {
 		block := d.blocks[d.next]
 		d.next++
 		if d.play(block) {
-			return d.copied(strings.NewReplacer(replaced...))
+			return d.Repository(replaced...)
 		}
 	}
 	d.t.Fatal("the page has no more commit")
@@ -126,6 +133,46 @@ func (d *Guide) play(block docs.Block) (committed bool) {
 	return false
 }
 
+// PlayTo plays what comes before the next line of the page that begins so. A command with the program apply-crds stands for a
+// commit, which is handed on.
+func (d *Guide) PlayTo(begins string, s *story.Story, commit func(command string)) {
+	d.t.Helper()
+	end := d.line + slices.IndexFunc(d.lines[d.line:], func(line string) bool { return strings.HasPrefix(line, begins) })
+	NewWithT(d.t).Expect(end).To(BeNumerically(">=", d.line), "the page has no further line that begins with %q", begins)
+	for ; d.next < len(d.blocks) && d.blocks[d.next].Line <= end; d.next++ {
+		d.follow(d.blocks[d.next], s, commit)
+	}
+	d.line = end + 1
+}
+
+func (d *Guide) follow(block docs.Block, s *story.Story, commit func(command string)) {
+	d.t.Helper()
+	switch action, _ := block.Action(); action {
+	case docs.Run:
+		for command := range strings.SplitSeq(strings.TrimSpace(block.Text), " && ") {
+			s.Say("$ %s\n%s", command, d.MustRun(`PATH="$PWD/steps:$PATH"; `+command))
+			if os.Remove(filepath.Join(d.folder, synced)) == nil {
+				commit(command)
+			}
+		}
+	case docs.Compare:
+		for _, command := range block.Commands() {
+			s.Await(fmt.Sprintf("line %d", block.Line), Patience, d.shows(command))
+		}
+	case docs.Write, docs.Change:
+		d.play(block)
+	case docs.Nothing:
+	}
+}
+
+// file is a file of the reader.
+func (d *Guide) file(name string) string {
+	d.t.Helper()
+	content, err := os.ReadFile(filepath.Join(d.folder, name))
+	NewWithT(d.t).Expect(err).NotTo(HaveOccurred())
+	return string(content)
+}
+
 func (d *Guide) write(name, text string) {
 	d.t.Helper()
 	name = filepath.Join(d.folder, name)
@@ -133,10 +180,11 @@ func (d *Guide) write(name, text string) {
 	NewWithT(d.t).Expect(os.WriteFile(name, []byte(text), 0o600)).To(Succeed())
 }
 
-// copied is what the repository of the page holds, without the charts and without Git's own files.
-func (d *Guide) copied(replacer *strings.Replacer) string {
+// Repository is a copy of what the repository of the page holds, without the charts and without Git's own files, with texts
+// replaced, in pairs.
+func (d *Guide) Repository(replaced ...string) (folder string) {
 	d.t.Helper()
-	repository, copied := filepath.Join(d.folder, "gitops"), d.t.TempDir()
+	repository, copied, replacer := filepath.Join(d.folder, "gitops"), d.t.TempDir(), strings.NewReplacer(replaced...)
 	NewWithT(d.t).Expect(filepath.WalkDir(repository, func(path string, entry fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(repository, path)
 		if entry.IsDir() && (name == ".git" || name == "charts") {

@@ -24,6 +24,8 @@ type Tool interface {
 	Waits(commit string) story.Check
 	// Refused is a check: the gate has refused the commit, and the rest of it is not applied.
 	Refused(commit string) story.Check
+	// Denied is a check: the API server has refused the CRD of the commit with that message.
+	Denied(commit, message string) story.Check
 }
 
 // Play is one story with a tool, and the stories that are the same with both.

@@ -1,0 +1,178 @@
+package stage
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/test/docs"
+	"github.com/moult-dev/moult/test/e2e/cluster"
+)
+
+// Hands is what a reader does by hand with one of the tools.
+type Hands struct {
+	// Widget is the file of a commit that has the Widget.
+	Widget string
+	// EndSync ends a sync that waits; nil where a newer commit ends it.
+	EndSync func()
+	// Restart has the tool forget, once it has applied the CRD of a commit, at which version it has met a kind; nil where it asks
+	// each time.
+	Restart func(commit string)
+}
+
+// rollBack is docs/guides/roll-back.md, played with a tool.
+type rollBack struct {
+	*Play
+	Hands
+	g     *WithT
+	guide *Guide
+	moult *Moult
+	// waits is true while a sync waits that the next commit ends.
+	waits bool
+}
+
+const (
+	// crdOfGuides is the file of the CRD that the guides change, in their reader's folder.
+	crdOfGuides = "crds/widgets.yaml"
+	// synced is the file that the program writes which stands for a sync.
+	synced = "synced"
+	// rose is the manifest of a Widget in Git.
+	rose = "rose.yaml"
+)
+
+// RollBack plays docs/guides/roll-back.md block by block, under the policies that deny. What stands on the page for a commit and
+// its sync is a commit that the tool applies. The traps that the page names are walked into, and out of again.
+func (p *Play) RollBack(hands Hands) {
+	p.T.Helper()
+	r := &rollBack{Play: p, Hands: hands, g: NewWithT(p.T), moult: p.StartMoult(p.T, "--references")}
+	r.guide = OpenGuide(p.T, "guides/roll-back.md", map[string]*rest.Config{"production": p.Config})
+	r.g.Expect(os.CopyFS(r.guide.folder, os.DirFS(Path("test/guides/testdata")))).To(Succeed())
+	r.g.Expect(os.WriteFile(filepath.Join(r.guide.folder, "steps/apply-crds"), []byte("#!/bin/sh\ntouch "+synced+"\n"), 0o700)).To(Succeed())
+	r.guide.write(rose, "apiVersion: "+group+"/"+NewVersion+"\nkind: Widget\n"+
+		"metadata: {name: rose, namespace: default, annotations: {argocd.argoproj.io/sync-wave: \"1\"}}\nspec: {size: 1}\n")
+	p.Install(TwoVersions, r.commit(nil))
+	r.guide.MustRun("kubectl apply --server-side --force-conflicts -f widgets.yaml")
+	before := p.Widgets(p.T, OldVersion)
+	r.g.Expect(before).To(HaveLen(3))
+
+	r.fromTheFlip(before)
+	r.fromServedFalse(before)
+	r.fromTheRemoval(before)
+	r.toTheOlderRelease(before)
+}
+
+// fromTheFlip leads back to the old version, and shows what a VersionRemoval for it would do there.
+func (r *rollBack) fromTheFlip(before Widgets) {
+	r.playTo("## From served: false")
+	r.storedAt(OldVersion, before)
+	r.Await("a VersionRemoval for it fails each sync", Patience, r.Refused(r.Push(TwoVersions, r.commit(map[string]string{r.GateFile: r.gate(false)}))))
+	r.Await("kubectl get vr", Patience, r.RemovalSays(v1alpha1.ReasonIntermediateRevisionRequired))
+	r.Apply(TwoVersions, r.commit(nil))
+}
+
+// fromServedFalse has the removal merged already: it waits, since no controller answers its gate.
+func (r *rollBack) fromServedFalse(before Widgets) {
+	r.playTo("```diff")
+	r.moult.Stop()
+	crd := edited(r.T, r.guide.file(crdOfGuides), func(versions []any) []any { return versions[1:] })
+	r.Await("the removal waits", Patience, r.Waits(r.Push(TwoVersions, r.commit(map[string]string{r.CRDFile: crd, r.GateFile: r.gate(true)}))))
+	r.waits = true
+	r.playTo("## From the removal")
+	r.Await("without its gate", Patience, cluster.Absent(r.Client, removalAPI, removalKind, Namespace, Removal))
+	r.storedAt(NewVersion, before)
+	r.moult = r.StartMoult(r.T, "--references")
+}
+
+// fromTheRemoval serves the version again, and then stores at it.
+func (r *rollBack) fromTheRemoval(before Widgets) {
+	r.playTo("```diff")
+	r.Await("removed", Patience, r.Versions(NewVersion))
+	both := edited(r.T, r.guide.file(crdOfGuides), set("served", OldVersion, true, NewVersion, true))
+	both = edited(r.T, both, set("storage", OldVersion, true, NewVersion, false))
+	r.Await("the removal and the flip in one are refused", Patience, r.Denied(r.Push(TwoVersions, r.commit(map[string]string{r.CRDFile: both})), "was not served until now"))
+	r.playTo("## To the older release")
+	r.storedAt(NewVersion, before)
+
+	gate := map[string]string{r.GateFile: r.gate(true)}
+	r.Await("a VersionRemoval holds back", Patience, r.Refused(r.Push(TwoVersions, r.commit(gate))))
+	r.change("storage: true")
+	held := r.Push(TwoVersions, r.commit(gate))
+	r.Await("the flip back, too", Patience, r.Refused(held))
+	r.Await("kubectl get vr", Patience, r.RemovalSays(v1alpha1.ReasonStillServed))
+	r.g.Expect(r.Stored(r.T)).To(Equal(map[string]int{NewVersion: len(before)}))
+}
+
+// toTheOlderRelease flips back, and goes on to the CRD that has the old version alone.
+func (r *rollBack) toTheOlderRelease(before Widgets) {
+	r.Apply(TwoVersions, r.commit(nil))
+	r.Await("flipped back", Patience, r.guide.Prints("moult wait"))
+	r.storedAt(OldVersion, before)
+	for _, begins := range []string{"moult survivors CRD --version NEW", "moult rewrite"} {
+		line := strings.NewReplacer("PATH", rose, "FILE", crdOfGuides, "CRD", CRD, "NEW", NewVersion).Replace(r.guide.Line(begins))
+		r.Say("$ %s\n%s", line, r.guide.MustRun(line))
+	}
+
+	crd := edited(r.T, r.guide.file(crdOfGuides), set("served", OldVersion, true, NewVersion, false))
+	commit := r.Push(TwoVersions, r.commit(map[string]string{r.CRDFile: crd}))
+	if r.Restart != nil {
+		r.Restart(commit)
+	}
+	r.Await("unserved", Patience, r.Applied(commit))
+	crd = edited(r.T, crd, func(versions []any) []any { return versions[:1] })
+	gate := strings.NewReplacer(Removal, "widgets-v1", "["+OldVersion+"]", "["+NewVersion+"]").Replace(r.gate(true))
+	r.Apply(TwoVersions, r.commit(map[string]string{r.CRDFile: crd, r.GateFile: gate}))
+	r.Await("the older CRD is there", Patience, r.Versions(OldVersion))
+	r.storedAt(OldVersion, before)
+}
+
+// playTo plays the page to the next line that begins so.
+func (r *rollBack) playTo(begins string) {
+	r.T.Helper()
+	r.guide.PlayTo(begins, r.Story, func(command string) {
+		changes := map[string]string{}
+		if command == "remove" {
+			changes[r.GateFile] = r.gate(true)
+		}
+		commit := r.Push(TwoVersions, r.commit(changes))
+		if r.waits && r.EndSync != nil {
+			r.EndSync()
+		}
+		r.waits = false
+		r.Await(command+" is applied", Patience, r.Applied(commit))
+	})
+}
+
+// change makes the first change of the page that contains a text once more.
+func (r *rollBack) change(text string) {
+	changed, err := docs.Block{Text: r.guide.Block("diff", text)}.Apply(r.guide.file(crdOfGuides))
+	r.g.Expect(err).NotTo(HaveOccurred())
+	r.guide.write(crdOfGuides, changed)
+}
+
+// commit is what differs from the example: the CRD as the reader has it, and one of its Widgets.
+func (r *rollBack) commit(changes map[string]string) map[string]string {
+	all := map[string]string{r.CRDFile: r.guide.file(crdOfGuides), r.Widget: r.guide.file(rose)}
+	maps.Copy(all, changes)
+	return all
+}
+
+// gate is the VersionRemoval of the example.
+func (r *rollBack) gate(unserved bool) string {
+	file := r.file(Removed, r.GateFile)
+	lines := strings.SplitAfter(Files(r.T, file)[file], "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return !unserved && strings.HasPrefix(line, "  require:") }), "")
+}
+
+// storedAt looks at the bytes in etcd, and reads every object at the version.
+func (r *rollBack) storedAt(version string, before Widgets) {
+	r.T.Helper()
+	r.g.Expect(r.Stored(r.T)).To(Equal(map[string]int{version: len(before)}))
+	r.g.Expect(r.Widgets(r.T, OldVersion)).To(Equal(before))
+	r.Say("all %d widgets are alive and stored at %s", len(before), version)
+}
