@@ -43,7 +43,11 @@ func TestArgoCD(t *testing.T) {
 	tell("the way back that the plan prints leads to the release before", theWayBack)
 	tell("the guide about rolling back leads back from each step", func(p *play) {
 		guard(p)
-		p.RollBack(stage.Hands{Widget: "garden.yaml", EndSync: func() { p.g.Expect(p.argo.Terminate(p.T.Context(), p.application)).To(Succeed()) }})
+		p.RollBack(stage.Hands{
+			Widget:  "garden.yaml",
+			EndSync: func() { p.g.Expect(p.argo.Terminate(p.T.Context(), p.application)).To(Succeed()) },
+			Sync:    func() { p.g.Expect(p.argo.Sync(p.T.Context(), p.application)).To(Succeed()) },
+		})
 	})
 	tell("a gate that comes too early locks itself, and the plan leads out", func(p *play) { p.HaveTheGateTooEarly() })
 	tell("the first install on an empty cluster does not wait", firstInstall)

@@ -21,6 +21,9 @@ type Hands struct {
 	Widget string
 	// EndSync ends a sync that waits; nil where a newer commit ends it.
 	EndSync func()
+	// Sync has the tool apply a commit that changes only the version of an object, which is no difference to it; nil where it
+	// applies each commit by itself.
+	Sync func()
 	// Restart has the tool forget, once it has applied the CRD of a commit, at which version it has met a kind; nil where it asks
 	// each time.
 	Restart func(commit string)
@@ -113,13 +116,16 @@ func (r *rollBack) toTheOlderRelease(before Widgets) {
 	r.Apply(TwoVersions, r.commit(nil))
 	r.Await("flipped back", Patience, r.guide.Prints("moult wait"))
 	r.storedAt(OldVersion, before)
-	for _, begins := range []string{"moult survivors CRD --version NEW", "moult rewrite"} {
-		line := strings.NewReplacer("PATH", rose, "FILE", crdOfGuides, "CRD", CRD, "NEW", NewVersion).Replace(r.guide.Line(begins))
-		r.Say("$ %s\n%s", line, r.guide.MustRun(line))
+	r.run("moult rewrite")
+	commit := r.Push(TwoVersions, r.commit(nil))
+	if r.Sync != nil {
+		r.Sync()
 	}
+	r.Await("the manifest is applied", Patience, r.Applied(commit))
+	r.run("moult survivors CRD --version NEW")
 
 	crd := edited(r.T, r.guide.file(crdOfGuides), set("served", OldVersion, true, NewVersion, false))
-	commit := r.Push(TwoVersions, r.commit(map[string]string{r.CRDFile: crd}))
+	commit = r.Push(TwoVersions, r.commit(map[string]string{r.CRDFile: crd}))
 	if r.Restart != nil {
 		r.Restart(commit)
 	}
@@ -146,6 +152,13 @@ func (r *rollBack) playTo(begins string) {
 		r.waits = false
 		r.Await(command+" is applied", Patience, r.Applied(commit))
 	})
+}
+
+// run runs the first command of the page that begins so.
+func (r *rollBack) run(begins string) {
+	r.T.Helper()
+	line := strings.NewReplacer("PATH", rose, "FILE", crdOfGuides, "CRD", CRD, "NEW", NewVersion).Replace(r.guide.Line(begins))
+	r.Say("$ %s\n%s", line, r.guide.MustRun(line))
 }
 
 // change makes the first change of the page that contains a text once more.
