@@ -169,8 +169,15 @@ func oneMissedCommits(f *fleet) {
 	f.g.Expect(f.argo.Terminate(f.t.Context(), f.oslo.application)).To(Succeed())
 	f.Holds("the automated sync stays off", 10*time.Second, f.automated(false))
 	in := f.guide.In(strings.TrimPrefix(f.repo.URL(), "file://"))
-	f.Say("%s", in.MustRun(strings.ReplaceAll(f.guide.Line("moult bridge --live --context"), "NAME", "oslo")))
+	run := func(begins string) {
+		line := strings.NewReplacer("NAME", "oslo", "CRD", stage.CRD, "OLD", stage.OldVersion).Replace(f.guide.Line(begins))
+		f.Say("$ %s\n%s", line, in.MustRun(line))
+	}
+	run("moult bridge --live --context")
+	run("moult rehearse --context NAME --crds between.yaml")
+	run("kubectl --context NAME apply")
 	f.Say("%s", in.MustRun("moult wait "+stage.CRD+" --context oslo --for migrated --timeout 2m"))
+	run("moult survivors CRD --version OLD")
 	f.Await("the gate asks for more", stage.Patience, f.oslo.RemovalSays(v1alpha1.ReasonStillServed))
 	in.MustRun(`i=$(kubectl --context oslo get crd ` + stage.CRD + ` -o json | jq '[.spec.versions[].name] | index("v1alpha1")')
 kubectl --context oslo patch crd ` + stage.CRD + ` --type=json -p '[{"op":"replace","path":"/spec/versions/'$i'/served","value":false}]'`)
