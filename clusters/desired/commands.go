@@ -1,12 +1,14 @@
 package desired
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,23 +25,15 @@ var (
 	ofYAML = regexp.MustCompile(`\.ya?ml(?:\.j2)?$`)
 	// ofCommands are files that may have commands: those without an ending, such as Makefile and Jenkinsfile, scripts, and what pipelines
 	// are written in.
-	ofCommands = regexp.MustCompile(`/(?:[^/.]+|[^/]*[Mm]akefile[^/]*|[^/]*\.(?:mk|sh|bash|zsh|ps1|groovy|nix|toml|cfg|tf|tofu|tpl|tftpl|ya?ml|ya?ml\.j2)|package\.json)$`)
+	ofCommands = regexp.MustCompile(`/(?:[^/.]+|[^/]*[Mm]akefile[^/]*|[^/]*\.(?:mk|sh|bash|zsh|bats|ps1|groovy|nix|toml|cfg|tf|tofu|tpl|tftpl|ya?ml|ya?ml\.j2)|package\.json)$`)
 	// givingVariables are those of them, and more files, in which commands of other files may find the values of their variables.
 	givingVariables = regexp.MustCompile(`/(?:[^/.]+|[^/]*[Mm]akefile[^/]*|[^/]*\.(?:mk|sh|bash|env)|\.env[^/]*|\.[^/]+/.*\.ya?ml|\.[^/]+\.ya?ml|[Tt]askfile\.ya?ml)$`)
-	// applying is a command in one line, in lines that go on, or in a list of arguments, or one to which another pipes what it has fetched.
-	applying = regexp.MustCompile(`(?:\b(?:curl|wget)\b|https?://|github\.com/)(?:[^\n]|[\\|]\n)*\|(?:[^\n]|[\\|]\n)*\b(?:kubectl|oc)\b[^\n]*\b(?:apply|create|replace)\b` + restOfCommand + `|` + kubectl + `\b(?:apply|create|replace)\b` + goesOn + `(?:https?://|github\.com/|-[fk][\s"',]+(?:\$|\{\{))[^\n]*(?:\n[\s"',-]*(?:-[fk]\b|--filename|https?://)[^\n]*)*`)
-	// appliesFiles is a command that applies files, wherever they are from, in its whole line.
-	appliesFiles = regexp.MustCompile(`[^\n]*(?:` + kubectl + `\b(?:apply|create|replace)\b` + goesOn + `(?:-[fk]\b|--filename|--kustomize)|\b(?:helm|HELM)\b` + goesOn + `\b(?:upgrade|install)\b)` + restOfCommand)
-	// fetching is what brings or changes the files of such a command.
-	fetching = regexp.MustCompile(`\bgit\b[^\n]{0,100}?\b(?:clone|checkout|switch|fetch|pull|reset|submodule)\b` + restOfCommand +
-		`|\b(?:curl|wget)\b` + goesOn + `https?://[^\n]*(?:\.(?:ya?ml|json|tgz|zip|tar)\b|archive/|tarball|\$)` + restOfCommand +
-		`|\b(?:helm|HELM|flux|oras|crane|skopeo|gh|kpt|aws|gsutil)\b` + goesOn + `\b(?:pull|fetch|template|download|copy|cp|export|get)\b` + restOfCommand +
-		`|\bkustomize\b` + goesOn + `(?:https?://|github\.com/)[^\n]*|\bADD\s+https?://[^\n]*|(?m:^)[\s"'-]*https?://[^\n]*|\b(?:sed|yq|jq|perl)\b[^\n]*\b(?:versions|served|storage)\b[^\n]*|\brepository:[^\n]*(?:\n\s+[\w-]+:[^\n]*)*`)
-	// ofProgram is in the address of a program, which brings no manifests by itself.
-	ofProgram = regexp.MustCompile(`(?i)linux|darwin|amd64|arm64|x86_64|/bin/|\.sh\b`)
-	// bringing are tools that bring manifests of their own, each by its name in variables and addresses. installing is a command of one.
-	bringing   = []string{"clusterctl", "cilium", "istio", "linkerd", "flux", "velero", "kapp", "operator-sdk"}
-	installing = regexp.MustCompile(`\b(?:` + strings.Join(bringing, "|") + `)(?:ctl)?["',]*(?:[ \t]|\n\s*-\s)` + goesOn + `\b(?:init|install|upgrade|deploy|bundle|bootstrap)\b`)
+	// ofProgram is in the address of a program, which brings no manifests by itself, or in the name of an image that has such programs. ofItself
+	// is in a script that installs nothing but a program.
+	ofProgram = regexp.MustCompile(`(?i)linux|darwin|amd64|arm64|x86_64|/bin/|^image: .*(?:kubectl|k8s|kube-?tools|helm|alpine|/cli|bash|busybox|curl)`)
+	ofItself  = regexp.MustCompile(`\s-b\s|get-helm|install_kustomize|rustup|docker|golangci`)
+	// address is a line with nothing but an address.
+	address = regexp.MustCompile(`(?m)^[\s"'-]*https?://\S*[\s"']*$`)
 	// variable is one that a command names.
 	variable = regexp.MustCompile(`\{\{-?\s*(?:[\w-]*\.)*(\w+)|\$[({]*(\w+)`)
 	// function is the name of one that a script or a Makefile defines.
@@ -48,14 +42,6 @@ var (
 	printed = regexp.MustCompile(`\bprint\b[^}]*`)
 	// fromFile is what takes a value from a file.
 	fromFile = regexp.MustCompile(`(?:\b(?:cat|yq|jq|grep|sed|awk|head|source)\b|<)[^\n|)]*`)
-)
-
-const (
-	goesOn        = `(?:(?:[^\n]|\\\n)*?|(?:\S|\n[ \t]*-[ \t]+)*?)`
-	restOfCommand = `(?:[^\n]*\\\n)*[^\n]*(?:\n[ \t]*-[ \t]+\S+(?m:$))*`
-	// kubectl and helm begin a command; where an image has the program, there are only its arguments.
-	kubectl = `(?:\b(?:kubectl|KUBECTL|oc|OC)\b` + goesOn + `|-\s["']?)`
-	helm    = `(?:\b(?:helm|HELM)\b` + goesOn + `|-\s["']?)`
 )
 
 // findCommands notes an object whose commands install or delete what is in no manifest, of whatever kind it is.
@@ -67,64 +53,132 @@ func (f *follower) findCommands(object *delivery.Object, u *delivery.Unit) {
 	delete(says, "metadata")
 	delete(says, "status")
 	raw, err := json.Marshal(says)
-	if err != nil {
+	if err != nil || !running.Match(raw) && !bytes.Contains(raw, []byte("crd")) {
 		return
 	}
-	about, text := "", []byte(nil)
-	for _, tool := range others {
-		if !tool.only || !tool.mayBeIn(raw) {
-			continue
-		}
-		if text == nil {
-			text, _ = yaml.Marshal(says) // lines, as a person writes them
-		}
-		commands, _ := commandsIn(tool, string(text))
-		about += commands
-	}
-	if about == "" {
+	text, _ := yaml.Marshal(says) // lines, as a person writes them
+	found := commandsIn("object.yaml", text)
+	if found.about == "" {
 		return
 	}
 	p := &fingerprint{follower: f, sum: sha256.New(), objects: map[*unstructured.Unstructured]bool{}}
-	p.write("commands", about)
+	p.write("commands", found.about)
 	p.lent(object.GetNamespace(), "", object.Field("spec")) // variables may be there
 	f.cluster.Unseen = append(f.cluster.Unseen, delivery.Unseen{
 		Name: delivery.WithoutHash(nameOf(object, u)), By: object, Why: "a command in it installs, changes or deletes what is in no manifest", Fingerprint: hex.EncodeToString(p.sum.Sum(nil)),
 	})
 }
 
-// commandsIn are those of a tool in a text, with what gives values to their variables, and the variables to which nothing in it does.
-func commandsIn(tool otherTool, text string) (commands string, open []string) {
-	near := around(text, tool.words)
-	if tool.beside != nil {
-		if !tool.beside.MatchString(near) {
-			return "", nil
-		}
-		near = around(text, tool.near)
-	}
-	found := slices.DeleteFunc(tool.holds.FindAllString(near, -1), func(one string) bool { return tool.but != nil && tool.but.MatchString(one) })
-	if len(found) == 0 {
-		return "", nil
-	}
-	given, open := definitions(text, found)
-	return strings.Join(found, "\n") + given, open
+// commands are those of a file that matter for CRDs.
+type commands struct {
+	// about are those that bring what no file of the repository shows, with what gives values to their variables. Open are the variables to which
+	// nothing in the file gives one.
+	about string
+	open  []string
+	// applied are the commands that apply files, with the same.
+	applied string
 }
 
-// around are the lines of a text near those with some of a tool's words: expressions take long for a large text.
-func around(text string, words []string) string {
-	if len(words) == 0 {
-		return text
+// judged is a statement, and what its commands do.
+type judged struct {
+	statement
+	does effect
+}
+
+// commandsIn reads a file. Its lines without comments are given to the shell.
+func commandsIn(file string, content []byte) (found commands) {
+	text := plainText(string(content))
+	first, _, _ := strings.Cut(string(content), "\n")
+	all, does, bundle := judgedIn(jobsIn(file, first, text), text)
+	var counts, applied []string
+	for _, one := range all {
+		if one.counts(does) {
+			counts = append(counts, one.text)
+		}
+		if one.does&applies != 0 {
+			applied = append(applied, one.text)
+		}
 	}
-	const reach = 30
-	var near strings.Builder
-	lines, next := strings.SplitAfter(text, "\n"), 0
-	for i, line := range lines {
-		if slices.ContainsFunc(words, func(word string) bool { return strings.Contains(line, word) }) {
-			for next = max(next, i-reach); next < len(lines) && (next < i+reach || strings.HasSuffix(lines[next-1], "\\\n")); next++ {
-				near.WriteString(lines[next])
+	if does&applies != 0 {
+		counts = append(counts, address.FindAllString(text, -1)...)
+	}
+	if len(bundle) > 0 { // the lines about their releases, wherever these are
+		release := regexp.MustCompile(`[^\n]*(?i:` + strings.Join(bundle, "|") + `)[^\n]*\d\.\d[^\n]*`)
+		for _, one := range all {
+			counts = append(counts, release.FindAllString(one.text, -1)...)
+		}
+		counts = append(counts, release.FindAllString(text, -1)...)
+	}
+	if len(counts) > 0 {
+		given, open := definitions(text, counts)
+		found.about, found.open = strings.Join(counts, "\n")+given, open
+	}
+	if len(applied) > 0 {
+		given, _ := definitions(text, applied)
+		found.applied = strings.Join(applied, "\n") + given
+	}
+	return found
+}
+
+// judgedIn are the statements of jobs that go to a cluster that stays, and all that they do.
+func judgedIn(jobs []job, text string) (found []judged, does effect, bundle []string) {
+	var all []statement
+	for _, one := range jobs {
+		all = append(all, one.statements...)
+	}
+	stands := standing(text, all)
+	for _, job := range jobs {
+		if job.goesToThrowaway(stands) {
+			continue
+		}
+		for _, one := range job.statements {
+			now := judged{statement: one}
+			for _, command := range one.commands {
+				effect, program := command.does(stands)
+				if now.does |= effect; effect&brings != 0 && bundled[program] != "" {
+					bundle = append(bundle, bundled[program])
+				}
+			}
+			found, does = append(found, now), does|now.does
+		}
+	}
+	runLoaded(found, stands)
+	return found, does, bundle
+}
+
+// runLoaded notes the statements that load a script which another one runs.
+func runLoaded(all []judged, stands map[string]call) {
+	executed := map[string]bool{} // scripts, by their names
+	for _, one := range all {
+		for _, command := range one.commands {
+			does, _ := command.does(stands)
+			for i, word := range command {
+				if name := path.Base(word); does&runs != 0 && i > 0 || i == 0 && ofShell.MatchString(name) {
+					executed[name] = true
+				}
 			}
 		}
 	}
-	return near.String()
+	for i, one := range all {
+		if one.does&loads != 0 && slices.ContainsFunc(slices.Concat(one.commands...), func(word string) bool { return executed[path.Base(word)] }) {
+			all[i].does |= runs
+		}
+	}
+}
+
+// counts reports whether a statement matters for CRDs, in a file whose commands do all of this.
+func (j judged) counts(all effect) bool {
+	switch {
+	case j.does&brings != 0, j.does&applies != 0 && (j.does&loads != 0 || strings.Contains(j.text, "https://")):
+		return true
+	case j.does&loads != 0 && j.does&runs != 0:
+		return !ofItself.MatchString(j.text)
+	case j.does&fetches != 0 && all&applies != 0:
+		return !ofProgram.MatchString(j.text)
+	}
+	return j.does&applies != 0 && slices.ContainsFunc(j.documents, func(document string) bool {
+		return mayDeclare([]byte(document)) || mayDeliver([]byte(document)) || ofInstallers.MatchString(document)
+	})
 }
 
 // mostVariables are looked up, each in a whole text. Where there are more, all of the text counts.

@@ -56,9 +56,6 @@ type otherTool struct {
 	words []string
 	// only: what holds finds decides, and not the whole file. project: the folder decides, and any file in it may hold it.
 	only, project bool
-	// beside is what has to be in the file, too, and but is what must not be in what holds finds. With beside, that is near other words.
-	beside, but *regexp.Regexp
-	near        []string
 	// terraform: blocks decide, and values are given in other files, too.
 	terraform bool
 }
@@ -82,34 +79,17 @@ var others = []otherTool{
 	{named: regexp.MustCompile(`/cdk8s\.ya?ml$`), project: true},
 	// What comes with a cluster of eksctl, kops or k0sctl.
 	{named: ofYAML, words: []string{"eksctl.io/", "kops.k8s.io/", "kind: Addons", "k0sctl.k0sproject.io/"}, holds: regexp.MustCompile(`(?m)^addons:[^\n]*(?:\n[ -][^\n]*)*|^  addons:[^\n]*(?:\n  [ -][^\n]*)*|^\s+extensions:[^\n]*(?:\n\s[^\n]*)*`), only: true},
-	// A command that applies what is at an address, in a variable, or was fetched before. Then one that changes or deletes CRDs, one that
-	// installs a chart, and one of a tool that brings manifests of its own.
-	{named: ofCommands, words: ofKubectl, holds: applying, only: true},
-	{named: ofCommands, words: ofApplying, beside: appliesFiles, near: ofFetching, holds: fetching, but: ofProgram, only: true},
-	{named: ofCommands, words: ofKubectl, holds: regexp.MustCompile(`\b(?:kubectl|KUBECTL|oc|OC)\b` + goesOn + `\b(?:delete|patch|replace|edit)\b` + goesOn + `(?:[\s"']|\n\s*-\s["']?)(?:crds?|customresourcedefinitions?)(?:\.apiextensions\.k8s\.io)?["',]*(?:\s|/)` + restOfCommand), only: true},
-	{named: ofCommands, words: []string{"/customresourcedefinitions"}, holds: regexp.MustCompile(`(?:\bcurl\b` + goesOn + `|[^\n]*)/apis/apiextensions\.k8s\.io/\S*/customresourcedefinitions` + restOfCommand), only: true},
-	{named: ofCommands, words: []string{"helm", "HELM"}, holds: regexp.MustCompile(helm + `\b(?:upgrade|install)\b` + goesOn + `(?:--version|--repo|oci://|https?://|[cC][rR][dD])` + restOfCommand), only: true},
-	{named: ofCommands, words: bringing, beside: installing, near: append(strings.Fields(strings.ToUpper(strings.Join(bringing, " "))), bringing...), holds: regexp.MustCompile(installing.String() + restOfCommand + `|(?i)\buses:[^\n]*(?:` + strings.Join(bringing, "|") + `)[^\n]*(?:\n\s+[\w-]+:[^\n]*)*|[^\n]*(?:` + strings.Join(bringing, "|") + `)[^\n]*\d\.\d[^\n]*`), only: true},
-	// A step of a pipeline that installs a chart.
-	{named: ofYAML, words: []string{"uses:", "HelmDeploy"}, holds: regexp.MustCompile(`\buses:[^\n]*\n(?:\s+[\w-]+:[^\n]*\n)*?\s+chart[\w-]*:[^\n]*(?:\n\s+[\w-]+:[^\n]*)*|\btask:\s*HelmDeploy[^\n]*(?:\n\s+[\w-]+:[^\n]*)*`), only: true},
 	// What Tilt installs.
 	{named: regexp.MustCompile(`/Tiltfile$`), holds: regexp.MustCompile(`\b(?:helm_remote|helm_resource|helm|k8s_yaml)\([^)]*`), only: true},
-	// An image that has CRDs: by its name, or as a command applies files that are in it.
-	{named: regexp.MustCompile(`^$`), words: ofKubectl, beside: appliesFiles, near: []string{"image:"}, holds: regexp.MustCompile(`\bimage:\s*\S+`), but: regexp.MustCompile(`kubectl|k8s|kube-?tools|helm|alpine|/cli|bash|busybox|curl`), only: true},
-	{named: ofYAML, words: []string{"crd"}, holds: regexp.MustCompile(`\bimage["']?:\s*\S*\bcrds?\b\S*`), only: true},
 }
-
-var (
-	ofKubectl  = []string{"kubectl", "KUBECTL", "OC)", "oc apply", "oc create", "oc replace", "oc delete", "oc patch"}
-	ofApplying = append([]string{"helm", "HELM"}, ofKubectl...)
-	ofFetching = []string{"git", "curl", "wget", "helm", "HELM", "flux", "oras", "crane", "skopeo", "gh ", "kpt", "aws", "gsutil", "sed ", "yq ", "jq ", "perl ", "repository:", "kustomize", "ADD ", "http"}
-)
 
 // otherTools notes a file that such tools install from, and the files that commands in it apply. It is read once, whichever of them may
 // own it.
 func (e *everywhere) otherTools(below, file string) error {
-	mine := slices.DeleteFunc(slices.Clone(others), func(tool otherTool) bool { return !tool.named.MatchString(filepath.ToSlash(file)) })
-	if len(mine) == 0 || ForReading(below, file) || e.ctx.Err() != nil {
+	at := filepath.ToSlash(file)
+	mine := slices.DeleteFunc(slices.Clone(others), func(tool otherTool) bool { return !tool.named.MatchString(at) })
+	hasCommands := ofCommands.MatchString(at)
+	if len(mine) == 0 && !hasCommands || ForReading(below, file) || e.ctx.Err() != nil {
 		return e.ctx.Err()
 	}
 	content, err := render.ReadAsIs(file)
@@ -117,18 +97,23 @@ func (e *everywhere) otherTools(below, file string) error {
 		return err
 	}
 	mine = slices.DeleteFunc(mine, func(tool otherTool) bool { return !tool.mayBeIn(content) })
-	if len(mine) == 0 {
-		return nil
-	}
-	text := plainText(string(content))
-	for _, tool := range mine {
-		if about := e.decides(tool, file, text); about != "" {
-			e.tree.Reads.File(file)
-			e.hidden(file, []byte(about), "a tool that is not followed installs what it names")
+	about := ""
+	if len(mine) > 0 {
+		text := plainText(string(content))
+		for _, tool := range mine {
+			about += e.decides(tool, file, text)
 		}
 	}
-	if ofCommands.MatchString(filepath.ToSlash(file)) {
-		e.applied = append(e.applied, e.namedIn(file, strings.Join(appliesFiles.FindAllString(around(text, ofApplying), -1), "\n"))...)
+	if hasCommands && running.Match(content) || ofYAML.MatchString(at) && bytes.Contains(content, []byte("crd")) {
+		found := commandsIn(file, content)
+		if found.about != "" {
+			about += found.about + e.elsewhere(file, found.about, found.open)
+		}
+		e.applied = append(e.applied, e.namedIn(file, found.applied)...)
+	}
+	if about != "" {
+		e.tree.Reads.File(file)
+		e.hidden(file, []byte(about), "a tool that is not followed installs what it names")
 	}
 	return nil
 }
@@ -155,11 +140,13 @@ func (e *everywhere) decides(tool otherTool, file, text string) string {
 	case tool.project:
 		return e.sumOf(filesOfProject(filepath.Dir(file))...)
 	case tool.only:
-		commands, open := commandsIn(tool, text)
-		if commands != "" {
-			commands += e.elsewhere(file, commands, open)
+		found := tool.holds.FindAllString(text, -1)
+		if len(found) == 0 {
+			return ""
 		}
-		return commands
+		given, open := definitions(text, found)
+		given = strings.Join(found, "\n") + given
+		return given + e.elsewhere(file, given, open)
 	case tool.terraform:
 		text = blocksWith(tool.holds, text)
 		text += e.valuesOfTerraform(text)

@@ -233,6 +233,9 @@ func TestNoMisleadingRepositoryIsSafe(t *testing.T) {
 	for name, c := range misleadingCommands {
 		t.Run(name, c.isSeen)
 	}
+	for name, c := range misleadingScripts {
+		t.Run(name, c.isSeen)
+	}
 }
 
 // What fails, or brings nothing, alike before and after must not make every pull request unknown.

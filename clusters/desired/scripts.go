@@ -1,0 +1,58 @@
+package desired
+
+import (
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// job is what runs together: a script, a target of a Makefile, or a job of a pipeline.
+type job struct {
+	statements []statement
+	text       string
+}
+
+// running finds files with commands that matter. It is cheap, as each file of a tree is looked at. Known finds all programs that the rules are
+// about, in a part of such a file.
+var (
+	running = regexp.MustCompile(`(?i)\b(?:kubectl|oc|helm|curl|wget|` + strings.Join(slices.Sorted(maps.Keys(bundled)), "|") + `)\b|\bapply -`)
+	known   = regexp.MustCompile(`(?i)\b(?:apply|upgrade|install|` + strings.Join(slices.DeleteFunc(slices.Sorted(maps.Keys(byProgram)), func(name string) bool { return strings.ContainsAny(name, "$.:") }), "|") + `)\b`)
+)
+
+func mayRun(text string) bool { return known.MatchString(text) }
+
+var (
+	ofShell    = regexp.MustCompile(`\.(?:sh|bash|zsh|bats)$`)
+	ofMake     = regexp.MustCompile(`(?i)makefile|\.mk$|justfile$`)
+	ofTemplate = regexp.MustCompile(`\.(?:tftpl|tpl|j2|tmpl|gotmpl)$`)
+	// target begins what Make runs together.
+	target = regexp.MustCompile(`(?m)^[^\s#:=]`)
+	// action is a line of a template that stands for no text, and item an argument in a list of its own lines.
+	action = regexp.MustCompile(`(?m)^[ \t]*\{\{.*\}\}[ \t]*$`)
+	item   = regexp.MustCompile(`(?m)\n[ \t]*-[ \t]+(\S+)$`)
+)
+
+// jobsIn are the jobs of a file, by its name and its first line.
+func jobsIn(file, first, text string) []job {
+	name := ofTemplate.ReplaceAllString(filepath.Base(file), "")
+	switch {
+	case ofYAML.MatchString("/"+name) || strings.HasSuffix(name, ".json"):
+		if jobs, err := jobsOfYAML(text); err == nil {
+			return jobs
+		}
+		return []job{{inLines(item.ReplaceAllString(text, " $1")), text}}
+	case ofShell.MatchString(name) || strings.HasPrefix(first, "#!") && strings.Contains(first, "sh"):
+		return []job{{parsed(text), text}}
+	case ofMake.MatchString(name):
+		var jobs []job
+		begin := 0
+		for _, at := range append(target.FindAllStringIndex(text, -1), []int{len(text)}) {
+			jobs = append(jobs, job{inLines(text[begin:at[0]]), text[begin:at[0]]})
+			begin = at[0]
+		}
+		return jobs
+	}
+	return []job{{inLines(text), text}}
+}
