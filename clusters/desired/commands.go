@@ -25,7 +25,7 @@ var (
 	ofYAML = regexp.MustCompile(`\.ya?ml(?:\.j2)?$`)
 	// ofCommands are files that may have commands: those without an ending, such as Makefile and Jenkinsfile, scripts, and what pipelines
 	// are written in.
-	ofCommands = regexp.MustCompile(`/(?:[^/.]+|[^/]*[Mm]akefile[^/]*|[^/]*\.(?:mk|sh|bash|zsh|bats|ps1|groovy|nix|toml|cfg|tf|tofu|tpl|tftpl|ya?ml|ya?ml\.j2)|package\.json)$`)
+	ofCommands = regexp.MustCompile(`/(?:[^/.]+|[^/]*[Mm]akefile[^/]*|[^/]*\.(?:mk|sh|bash|zsh|bats|ps1|py|groovy|nix|toml|cfg|tf|tofu|tpl|tftpl|ya?ml|ya?ml\.j2)|package\.json)$`)
 	// givingVariables are those of them, and more files, in which commands of other files may find the values of their variables.
 	givingVariables = regexp.MustCompile(`/(?:[^/.]+|[^/]*[Mm]akefile[^/]*|[^/]*\.(?:mk|sh|bash|env)|\.env[^/]*|\.[^/]+/.*\.ya?ml|\.[^/]+\.ya?ml|[Tt]askfile\.ya?ml)$`)
 	// ofProgram is in the address of a program, which brings no manifests by itself, or in the name of an image that has such programs. ofItself
@@ -95,7 +95,7 @@ func commandsIn(file string, content []byte) (found commands) {
 		if one.counts(does) {
 			counts = append(counts, one.text)
 		}
-		if one.does&applies != 0 {
+		if does&applies != 0 && one.does&(applies|enters) != 0 {
 			applied = append(applied, one.text)
 		}
 	}

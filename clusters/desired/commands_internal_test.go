@@ -21,3 +21,12 @@ func TestATextWithManyVariablesCountsAsAWhole(t *testing.T) {
 	g.Expect(lines).To(Equal("V0 = $(V1)/$(V2)\nV1 = x\n"))
 	g.Expect(open).To(Equal([]string{"V2"}))
 }
+
+// A substitution is a word that is parsed again. Without a bound, this has no end.
+func TestScriptsWithinScriptsAreBounded(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(parsed("run \"$(kubectl apply -f x)\"", 0)).NotTo(BeEmpty())
+	const depth = 60
+	deep := strings.Repeat("\"kubectl $(kubectl ", depth) + "x" + strings.Repeat(")\"", depth)
+	g.Expect(parsed(deep, 0)).NotTo(BeEmpty())
+}

@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"regexp"
@@ -22,6 +23,8 @@ const (
 	loads
 	// runs: the commands of a file, or those that it reads.
 	runs
+	// enters: a folder, which may have what another command applies.
+	enters
 	// creates: a cluster to throw away.
 	creates
 )
@@ -40,6 +43,7 @@ var rules = []rule{
 	{"kubectl oc $", "apply create replace", regexp.MustCompile(` (?:-[fk]|--filename|--kustomize)`), applies},
 	{"kubectl oc $", "apply create replace", regexp.MustCompile(` (?:-[fk]|--filename|--kustomize)[ =]?\S*(?:https?://|github\.com/|\$|\{\{)`), brings},
 	{"kubectl oc $", "delete patch replace edit", regexp.MustCompile(` (?:crds?|customresourcedefinitions?)(?:\.apiextensions\.k8s\.io)?(?:[ /]|$)`), brings},
+	{"kubectl oc helm", "", regexp.MustCompile(`\$\{\w+\[[@*]\]\}`), applies | brings},
 	{"helm $", "upgrade install", nil, applies},
 	{"helm $", "upgrade install", regexp.MustCompile(`--version|--repo|oci://|https?://|(?i:crd)`), brings},
 	{"helm flux oras crane skopeo gh aws gsutil", "pull fetch template download copy cp export sync", nil, fetches},
@@ -52,12 +56,17 @@ var rules = []rule{
 	{"sed yq jq perl", "", regexp.MustCompile(`\b(?:versions|served|storage)\b`), fetches},
 	{"sh bash zsh dash ash eval source . python python3", "", nil, runs},
 	{strings.Join(slices.Collect(maps.Keys(bundled)), " "), "init install upgrade deploy bundle bootstrap", nil, brings},
+	{"argocd", "create set add sync", nil, brings},
+	{"flux", "create", nil, brings},
+	{"helmfile", "apply sync", nil, brings},
 	{"kind k3d ctlptl", "create", nil, creates},
 	{"minikube", "start", nil, creates},
 	{"uses:", "", regexp.MustCompile(` chart[\w-]*=`), brings},
 	{"uses:", "", regexp.MustCompile(`(?i)checkout.* repository=`), fetches},
 	{"uses:", "", regexp.MustCompile(`/(?:[\w-]*-)?(?:kind|minikube|k3d)(?:-[\w-]*)?@`), creates},
 	{"task:", "", regexp.MustCompile(`HelmDeploy`), brings},
+	{"uses: task:", "", regexp.MustCompile(`https?://\S*(?:\.ya?ml|\.json|\.tgz|/crds?)\b`), brings},
+	{"cd pushd", "", nil, enters},
 	{"repository:", "", nil, fetches},
 	{"image:", "", regexp.MustCompile(`\bcrds?\b`), brings},
 	{"image:", "", nil, fetches},
@@ -120,7 +129,7 @@ func (c call) program(standing map[string]call) (name string, args call) {
 			name = strings.ToLower(name)
 		}
 		known := byProgram[name] != nil
-		if i > 0 && slices.Contains([]string{".", "source", "eval", "ADD"}, name) {
+		if i > 0 && slices.Contains([]string{".", "source", "eval", "ADD", "cd", "pushd"}, name) {
 			known = false
 		}
 		if known {
@@ -142,6 +151,10 @@ func (c call) does(standing map[string]call) (does effect, program string) {
 		if hasVerb && (one.with == nil || one.with.MatchString(all)) {
 			does |= one.does
 		}
+	}
+	if does == runs { // its arguments may be a command, too
+		more, within := args.does(standing)
+		return does | more, cmp.Or(within, program)
 	}
 	return does, program
 }

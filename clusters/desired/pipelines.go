@@ -54,8 +54,8 @@ func (p *pipeline) node(key string, n *yaml.Node) {
 	case yaml.DocumentNode:
 		p.node(key, n.Content[0])
 	case yaml.ScalarNode:
-		if text := unmasked(n.Value); mayRun(text) && !mayDeclare([]byte(text)) {
-			p.add(parsed(text))
+		if text := unmasked(n.Value); mayRun(text) && !declares.MatchString(text) {
+			p.add(parsed(text, 0))
 		}
 	}
 }
@@ -72,8 +72,9 @@ func (p *pipeline) add(statements []statement) {
 }
 
 // words adds a command that is given as a list.
-func (p *pipeline) words(words ...string) {
-	if len(words) == 0 || !mayRun(strings.Join(words, " ")) && !strings.HasSuffix(words[0], ":") {
+func (p *pipeline) words(program string, args ...string) {
+	words := append([]string{program}, args...)
+	if len(args) == 0 {
 		return
 	}
 	s := &script{}
@@ -85,8 +86,10 @@ func (p *pipeline) words(words ...string) {
 func (p *pipeline) list(key string, n *yaml.Node) {
 	words := scalars(n)
 	isCommand := slices.Contains(ofArguments, key) || !slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, " ") })
-	if len(words) == len(n.Content) && isCommand {
-		p.words(words...)
+	if len(words) > 1 && len(words) == len(n.Content) && isCommand {
+		if mayRun(strings.Join(words, " ")) {
+			p.words(words[0], words[1:]...)
+		}
 		return
 	}
 	for _, each := range n.Content {
@@ -114,8 +117,11 @@ func (p *pipeline) mapping(n *yaml.Node) {
 func (p *pipeline) step(n *yaml.Node) (read []string) {
 	for _, key := range []string{"uses", "task", "repository"} {
 		if value := field(n, key); value != nil && value.Kind == yaml.ScalarNode && (key != "repository" || field(n, "ref") != nil) {
-			p.words(append([]string{key + ":", value.Value}, settingsOf(n)...)...)
+			p.words(key+":", append([]string{value.Value}, settingsOf(n)...)...)
 		}
+	}
+	for _, key := range []string{"working-directory", "workingDirectory", "dir"} {
+		p.words("cd", scalars(field(n, key))...)
 	}
 	image := field(n, "image")
 	if image == nil || image.Value == "" {
@@ -136,7 +142,7 @@ func (p *pipeline) step(n *yaml.Node) (read []string) {
 		words = slices.Insert(words, 0, program)
 	}
 	p.words("image:", image.Value)
-	p.words(words...)
+	p.words(words[0], words[1:]...)
 	return []string{"command", "args", "image"}
 }
 

@@ -17,7 +17,7 @@ type job struct {
 // running finds files with commands that matter. It is cheap, as each file of a tree is looked at. Known finds all programs that the rules are
 // about, in a part of such a file.
 var (
-	running = regexp.MustCompile(`(?i)\b(?:kubectl|oc|helm|curl|wget|` + strings.Join(slices.Sorted(maps.Keys(bundled)), "|") + `)\b|\bapply -`)
+	running = regexp.MustCompile(`(?i)\b(?:kubectl|oc|helm|helmfile|argocd|curl|wget|` + strings.Join(slices.Sorted(maps.Keys(bundled)), "|") + `)\b|\bapply -`)
 	known   = regexp.MustCompile(`(?i)\b(?:apply|upgrade|install|` + strings.Join(slices.DeleteFunc(slices.Sorted(maps.Keys(byProgram)), func(name string) bool { return strings.ContainsAny(name, "$.:") }), "|") + `)\b`)
 )
 
@@ -42,17 +42,17 @@ func jobsIn(file, first, text string) []job {
 		if jobs, err := jobsOfYAML(text); err == nil {
 			return jobs
 		}
-		return []job{{inLines(item.ReplaceAllString(text, " $1")), text}}
+		return []job{{inLines(item.ReplaceAllString(text, " $1"), 0), text}}
 	case ofShell.MatchString(name) || strings.HasPrefix(first, "#!") && strings.Contains(first, "sh"):
-		return []job{{parsed(text), text}}
+		return []job{{parsed(text, 0), text}}
 	case ofMake.MatchString(name):
 		var jobs []job
 		begin := 0
 		for _, at := range append(target.FindAllStringIndex(text, -1), []int{len(text)}) {
-			jobs = append(jobs, job{inLines(text[begin:at[0]]), text[begin:at[0]]})
+			jobs = append(jobs, job{inLines(text[begin:at[0]], 0), text[begin:at[0]]})
 			begin = at[0]
 		}
 		return jobs
 	}
-	return []job{{inLines(text), text}}
+	return []job{{inLines(text, 0), text}}
 }

@@ -28,18 +28,28 @@ type script struct {
 	statements []statement
 	function   string
 	maybe      bool
+	// depth is in how many other scripts it is an argument.
+	depth int
 }
+
+// mostDepth bounds the scripts that are arguments of scripts, which are read again for each that is around them. Below, only words count.
+const mostDepth = 2
 
 // parsed are the statements of a script. If it is none as a whole, each line is read by itself.
-func parsed(text string) []statement {
-	if s, err := parse(text); err == nil {
+func parsed(text string, depth int) []statement {
+	if s, err := parse(text, depth); err == nil {
 		return s.statements
 	}
-	return inLines(text)
+	return inLines(text, depth)
 }
 
-func parse(text string) (*script, error) {
-	s := &script{source: masked(text)}
+// fields are the words of a text that is not parsed.
+func fields(text string) call {
+	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n\"';,()[]{}", r) })
+}
+
+func parse(text string, depth int) (*script, error) {
+	s := &script{source: masked(text), depth: depth}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(s.source), "")
 	if err == nil {
 		s.all(file.Stmts)
@@ -54,16 +64,16 @@ var goesOn = regexp.MustCompile("(?:\\\\|`|(\\||&&))\n[ \t]*")
 var comma = regexp.MustCompile(`(["'])[ \t]*,[ \t]*(["'])`)
 
 // inLines are the statements in a text of another language, such as a Makefile. A line that no shell accepts is split at its spaces.
-func inLines(text string) (found []statement) {
+func inLines(text string, depth int) (found []statement) {
 	for line := range strings.Lines(comma.ReplaceAllString(goesOn.ReplaceAllString(text, "$1 "), "$1 $2")) {
 		line = strings.TrimLeft(strings.TrimSpace(line), "@-+ ") // of recipes, and items of a list
 		if !mayRun(line) || strings.HasPrefix(line, "//") {
 			continue
 		}
-		s, err := parse(line)
+		s, err := parse(line, depth)
 		if err != nil {
 			s.statements = nil
-			s.words(line, strings.FieldsFunc(s.source, func(r rune) bool { return strings.ContainsRune(" \t\"';,()[]{}", r) }))
+			s.words(line, fields(s.source))
 		}
 		found = append(found, s.statements...)
 	}
@@ -179,7 +189,7 @@ func (s *script) words(text string, words call) {
 	for i := range words {
 		words[i] = unmasked(words[i])
 	}
-	if len(words) > 0 {
+	if s.source = cmp.Or(s.source, text); len(words) > 0 {
 		s.collect(statement{text: text, commands: []call{words}})
 	}
 }
@@ -192,17 +202,21 @@ func (s *script) collect(one statement) {
 	var scripts []string
 	for _, command := range one.commands {
 		if reads || !command.isPrinting() {
-			scripts = append(scripts, command[1:]...)
+			scripts = append(scripts, command...)
 		}
 	}
 	if reads || len(one.commands) != 1 || strings.Contains(one.text, ">") { // and no text for the reader
 		scripts = append(scripts, one.documents...)
 	}
 	single := len(one.commands) == 1
-	var within []statement
+	var within []statement // each shorter than what it is in, so that this ends
 	for _, text := range scripts {
-		if strings.ContainsAny(text, " \n") && mayRun(text) && !mayDeclare([]byte(text)) {
-			within = append(within, parsed(text)...)
+		switch {
+		case !strings.ContainsAny(text, " \n") || len(text) >= len(unmasked(s.source)) || !mayRun(text) || declares.MatchString(text):
+		case s.depth < mostDepth:
+			within = append(within, parsed(text, s.depth+1)...)
+		default:
+			within = append(within, statement{text: text, commands: []call{fields(text)}})
 		}
 	}
 	for _, each := range within {
@@ -216,12 +230,14 @@ func (s *script) collect(one statement) {
 	s.statements = append(s.statements, one)
 }
 
+var escaped = regexp.MustCompile(`\\(.)`)
+
 // unquoted is the text of a word without quotes. Variables and substitutions stay as they are written.
 func (s *script) unquoted(parts []syntax.WordPart) (text string) {
 	for _, part := range parts {
 		switch p := part.(type) {
 		case *syntax.Lit:
-			text += strings.ReplaceAll(p.Value, `\`, "")
+			text += escaped.ReplaceAllString(strings.ReplaceAll(p.Value, "\\\n", ""), "$1")
 		case *syntax.SglQuoted:
 			text += p.Value
 		case *syntax.DblQuoted:
