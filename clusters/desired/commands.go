@@ -169,7 +169,7 @@ func runLoaded(all []judged, stands map[string]call) {
 // counts reports whether a statement matters for CRDs, in a file whose commands do all of this.
 func (j judged) counts(all effect) bool {
 	switch {
-	case j.does&brings != 0, j.does&applies != 0 && (j.does&loads != 0 || strings.Contains(j.text, "https://")):
+	case j.unread, j.does&brings != 0, j.does&applies != 0 && (j.does&loads != 0 || strings.Contains(j.text, "https://")):
 		return true
 	case j.does&loads != 0 && j.does&runs != 0:
 		return !ofItself.MatchString(j.text)

@@ -2,6 +2,7 @@ package desired
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -22,11 +23,25 @@ func TestATextWithManyVariablesCountsAsAWhole(t *testing.T) {
 	g.Expect(open).To(Equal([]string{"V2"}))
 }
 
-// A substitution is a word that is parsed again. Without a bound, this has no end.
+// A substitution is a word that is parsed again. Without a bound, this has no end. What is not read counts.
 func TestScriptsWithinScriptsAreBounded(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(parsed("run \"$(kubectl apply -f x)\"", 0)).NotTo(BeEmpty())
-	const depth = 60
-	deep := strings.Repeat("\"kubectl $(kubectl ", depth) + "x" + strings.Repeat(")\"", depth)
-	g.Expect(parsed(deep, 0)).NotTo(BeEmpty())
+	g.Expect(commandsIn("a.sh", []byte("run \"$(kubectl get x)\""))).To(Equal(commands{}))
+	for _, depth := range []int{60, 3000} {
+		deep := strings.Repeat("\"kubectl $(kubectl ", depth) + "x" + strings.Repeat(")\"", depth)
+		g.Expect(commandsIn("a.sh", []byte(deep)).about).NotTo(BeEmpty())
+	}
+	within := "kubectl apply -f https://example.com/crds.yaml"
+	for range 4 {
+		within = "sh -c " + strconv.Quote(within)
+	}
+	g.Expect(commandsIn("a.sh", []byte(within)).about).To(ContainSubstring("https://example.com/crds.yaml"))
+}
+
+func FuzzScripts(f *testing.F) {
+	for _, text := range []string{"run \"$(kubectl apply -f x)\"", "sh -c 'sudo sh -c \"kubectl apply -f ${X:-$(cat y)}\"'", "cat <<E | kubectl apply -f -\nx\nE\n"} {
+		f.Add("a.sh", text)
+		f.Add("a.yaml", "run: |\n  "+text)
+	}
+	f.Fuzz(func(_ *testing.T, file, text string) { commandsIn(file, []byte(text)) })
 }

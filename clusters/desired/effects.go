@@ -106,6 +106,9 @@ func (c call) readsCommands() bool {
 	return slices.ContainsFunc(byProgram[name], func(one rule) bool { return one.does == runs }) || path.Base(c[0]) == "ssh"
 }
 
+// longestName is the length of a word that may be the name of a program, with its decoration.
+const longestName = 200
+
 // undecorated is a name without its decoration.
 func undecorated(word string) string {
 	for range 3 { // one may be within another
@@ -121,6 +124,9 @@ func (c call) program(standing map[string]call) (name string, args call) {
 		return "", nil
 	}
 	for i, word := range c {
+		if len(word) > longestName {
+			continue
+		}
 		name := undecorated(word)
 		if stands := standing[name]; stands != nil {
 			return slices.Concat(stands, c[i+1:]).program(nil)

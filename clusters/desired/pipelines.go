@@ -55,7 +55,7 @@ func (p *pipeline) node(key string, n *yaml.Node) {
 		p.node(key, n.Content[0])
 	case yaml.ScalarNode:
 		if text := unmasked(n.Value); mayRun(text) && !declares.MatchString(text) {
-			p.add(parsed(text, 0))
+			p.add(parsed(text))
 		}
 	}
 }
@@ -77,8 +77,10 @@ func (p *pipeline) words(program string, args ...string) {
 	if len(args) == 0 {
 		return
 	}
-	s := &script{}
-	s.words(unmasked(strings.Join(words, " ")), words)
+	text := unmasked(strings.Join(words, " "))
+	budget := mostRead * len(text)
+	s := &script{budget: &budget}
+	s.words(text, words)
 	p.add(s.statements)
 }
 

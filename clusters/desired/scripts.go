@@ -42,17 +42,17 @@ func jobsIn(file, first, text string) []job {
 		if jobs, err := jobsOfYAML(text); err == nil {
 			return jobs
 		}
-		return []job{{inLines(item.ReplaceAllString(text, " $1"), 0), text}}
+		return []job{{inLines(item.ReplaceAllString(text, " $1")), text}}
 	case ofShell.MatchString(name) || strings.HasPrefix(first, "#!") && strings.Contains(first, "sh"):
-		return []job{{parsed(text, 0), text}}
+		return []job{{parsed(text), text}}
 	case ofMake.MatchString(name):
 		var jobs []job
 		begin := 0
 		for _, at := range append(target.FindAllStringIndex(text, -1), []int{len(text)}) {
-			jobs = append(jobs, job{inLines(text[begin:at[0]], 0), text[begin:at[0]]})
+			jobs = append(jobs, job{inLines(text[begin:at[0]]), text[begin:at[0]]})
 			begin = at[0]
 		}
 		return jobs
 	}
-	return []job{{inLines(text, 0), text}}
+	return []job{{inLines(text), text}}
 }

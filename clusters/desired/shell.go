@@ -20,27 +20,40 @@ type statement struct {
 	// function is the one that it is part of. maybe: it runs only under a condition.
 	function string
 	maybe    bool
+	// unread: not all of it was read, so it counts whatever it does.
+	unread bool
 }
 
 // script is a text that a shell runs, while it is read.
 type script struct {
 	source     string
+	length     int // without what hides expressions
 	statements []statement
 	function   string
 	maybe      bool
-	// depth is in how many other scripts it is an argument.
-	depth int
+	// budget is how many bytes may still be read as scripts that are arguments of scripts. They share one.
+	budget *int
+	unread bool
 }
 
-// mostDepth bounds the scripts that are arguments of scripts, which are read again for each that is around them. Below, only words count.
-const mostDepth = 2
+const (
+	// mostRead is how often all of a text may be read: a script that is an argument is read again for each script around it.
+	mostRead = 8
+	// mostSubstituted is the length of a substitution that is part of a word.
+	mostSubstituted = 4 << 10
+)
 
 // parsed are the statements of a script. If it is none as a whole, each line is read by itself.
-func parsed(text string, depth int) []statement {
-	if s, err := parse(text, depth); err == nil {
+func parsed(text string) []statement {
+	budget := mostRead * len(text)
+	return parsedWithin(text, &budget)
+}
+
+func parsedWithin(text string, budget *int) []statement {
+	if s, err := parse(text, budget); err == nil {
 		return s.statements
 	}
-	return inLines(text, depth)
+	return linesWithin(text, budget)
 }
 
 // fields are the words of a text that is not parsed.
@@ -48,8 +61,8 @@ func fields(text string) call {
 	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n\"';,()[]{}", r) })
 }
 
-func parse(text string, depth int) (*script, error) {
-	s := &script{source: masked(text), depth: depth}
+func parse(text string, budget *int) (*script, error) {
+	s := &script{source: masked(text), length: len(text), budget: budget}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(s.source), "")
 	if err == nil {
 		s.all(file.Stmts)
@@ -64,13 +77,18 @@ var goesOn = regexp.MustCompile("(?:\\\\|`|(\\||&&))\n[ \t]*")
 var comma = regexp.MustCompile(`(["'])[ \t]*,[ \t]*(["'])`)
 
 // inLines are the statements in a text of another language, such as a Makefile. A line that no shell accepts is split at its spaces.
-func inLines(text string, depth int) (found []statement) {
+func inLines(text string) []statement {
+	budget := mostRead * len(text)
+	return linesWithin(text, &budget)
+}
+
+func linesWithin(text string, budget *int) (found []statement) {
 	for line := range strings.Lines(comma.ReplaceAllString(goesOn.ReplaceAllString(text, "$1 "), "$1 $2")) {
 		line = strings.TrimLeft(strings.TrimSpace(line), "@-+ ") // of recipes, and items of a list
 		if !mayRun(line) || strings.HasPrefix(line, "//") {
 			continue
 		}
-		s, err := parse(line, depth)
+		s, err := parse(line, budget)
 		if err != nil {
 			s.statements = nil
 			s.words(line, fields(s.source))
@@ -189,7 +207,7 @@ func (s *script) words(text string, words call) {
 	for i := range words {
 		words[i] = unmasked(words[i])
 	}
-	if s.source = cmp.Or(s.source, text); len(words) > 0 {
+	if s.length = cmp.Or(s.length, len(text)); len(words) > 0 {
 		s.collect(statement{text: text, commands: []call{words}})
 	}
 }
@@ -197,7 +215,8 @@ func (s *script) words(text string, words call) {
 // collect adds a statement, and the scripts that it has as arguments and documents. A single command is made of these; others read what
 // they print.
 func (s *script) collect(one statement) {
-	one.function, one.maybe = s.function, s.maybe
+	one.function, one.maybe, one.unread = s.function, s.maybe, s.unread
+	s.unread = false
 	reads := slices.ContainsFunc(one.commands, call.readsCommands)
 	var scripts []string
 	for _, command := range one.commands {
@@ -212,11 +231,12 @@ func (s *script) collect(one statement) {
 	var within []statement // each shorter than what it is in, so that this ends
 	for _, text := range scripts {
 		switch {
-		case !strings.ContainsAny(text, " \n") || len(text) >= len(unmasked(s.source)) || !mayRun(text) || declares.MatchString(text):
-		case s.depth < mostDepth:
-			within = append(within, parsed(text, s.depth+1)...)
+		case !strings.ContainsAny(text, " \n") || len(text) >= s.length || !mayRun(text) || declares.MatchString(text):
+		case len(text) > *s.budget:
+			one.unread = true
 		default:
-			within = append(within, statement{text: text, commands: []call{fields(text)}})
+			*s.budget -= len(text)
+			within = append(within, parsedWithin(text, s.budget)...)
 		}
 	}
 	for _, each := range within {
@@ -226,6 +246,7 @@ func (s *script) collect(one statement) {
 			continue
 		}
 		one.commands, one.documents = append(one.commands, each.commands...), append(one.documents, each.documents...)
+		one.unread = one.unread || each.unread
 	}
 	s.statements = append(s.statements, one)
 }
@@ -243,7 +264,11 @@ func (s *script) unquoted(parts []syntax.WordPart) (text string) {
 		case *syntax.DblQuoted:
 			text += s.unquoted(p.Parts)
 		default:
-			text += s.source[part.Pos().Offset():part.End().Offset()]
+			from, to := part.Pos().Offset(), part.End().Offset()
+			if to-from > mostSubstituted {
+				s.unread, to = true, from+1
+			}
+			text += s.source[from:to]
 		}
 	}
 	return text
