@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,9 +11,8 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/plan"
@@ -31,6 +31,10 @@ const (
 // inTreeVersions are those of the API, the newest first.
 var inTreeVersions = []string{"v1", "v1beta1"}
 
+var inTreeResource = schema.GroupResource{Group: "storagemigration.k8s.io", Resource: "storageversionmigrations"}
+
+var errTooMany = errors.New("there are more than are looked at")
+
 // inTree is how far the in-tree migrator is with a CRD.
 func (r *Reconciler) inTree(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, now time.Time) plan.InTree {
 	condition := apihelpers.FindCRDCondition(crd, v1alpha1.StorageMigrating)
@@ -47,34 +51,34 @@ func (r *Reconciler) inTree(ctx context.Context, crd *apiextensionsv1.CustomReso
 	return t
 }
 
-// inTreeMigrations are the StorageVersionMigrations of a resource; nil if they cannot be read.
+// inTreeMigrations are the StorageVersionMigrations of a resource; nil if they cannot be read. Each may be as large as etcd takes, and
+// any client that may make some decides how many there are. So they are read as whole objects are.
 func (r *Reconciler) inTreeMigrations(ctx context.Context, resource schema.GroupResource) []plan.StorageVersionMigration {
 	ctx, cancel := context.WithTimeout(ctx, inTreeTimeout)
 	defer cancel()
 	for _, version := range inTreeVersions {
-		list, err := r.dynamic.Resource(schema.GroupVersionResource{Group: "storagemigration.k8s.io", Version: version, Resource: "storageversionmigrations"}).
-			List(ctx, metav1.ListOptions{Limit: maxInTree})
+		found, seen := []plan.StorageVersionMigration{}, 0
+		_, err := r.objects.EachWhole(ctx, inTreeResource.WithVersion(version), r.opts.Clock, func() { found, seen = found[:0], 0 }, func(page []map[string]any, _ int64) error {
+			for _, object := range page {
+				if m := plan.MigrationOf(&unstructured.Unstructured{Object: object}); m.Resource == resource {
+					found = append(found, m)
+				}
+			}
+			if seen += len(page); seen > maxInTree {
+				return errTooMany
+			}
+			return nil
+		})
 		if apierrors.IsNotFound(err) {
 			continue
 		}
-		if err != nil || list.GetContinue() != "" {
+		if err != nil {
 			return nil
-		}
-		found := []plan.StorageVersionMigration{}
-		for i := range list.Items {
-			if m := plan.MigrationOf(&list.Items[i]); m.Resource == resource {
-				found = append(found, m)
-			}
 		}
 		slices.SortFunc(found, func(a, b plan.StorageVersionMigration) int { return strings.Compare(a.Name, b.Name) })
 		return found
 	}
 	return nil
-}
-
-// migrations reads StorageVersionMigrations.
-type migrations interface {
-	Resource(resource schema.GroupVersionResource) dynamic.NamespaceableResourceInterface
 }
 
 // inTreeChanged notes what is seen of the in-tree migrator, nothing while it is not at work. It returns since when it is the

@@ -9,14 +9,18 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	admissionregistration "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/moult-dev/moult/controllers/rewrite"
 )
 
 // mutatorsTimeout bounds the search for a name, without which all goes on as well.
 const mutatorsTimeout = 10 * time.Second
+
+// mostMutators is how many are named.
+const mostMutators = 10
+
+var mutatorsResource = admissionregistrationv1.SchemeGroupVersion.WithResource("mutatingwebhookconfigurations")
 
 // alteredBy says in half a sentence what changes the objects of a CRD at every
 // write; empty if nothing does.
@@ -36,16 +40,22 @@ func (r *Reconciler) alteredBy(ctx context.Context, crd *apiextensionsv1.CustomR
 func (r *Reconciler) mutators(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (names []string) {
 	ctx, cancel := context.WithTimeout(ctx, mutatorsTimeout)
 	defer cancel()
-	list, err := r.webhooks.MutatingWebhookConfigurations().List(ctx, metav1.ListOptions{Limit: 500})
-	if err != nil {
-		return nil
-	}
-	for _, configuration := range list.Items {
-		for _, webhook := range configuration.Webhooks {
-			if slices.ContainsFunc(webhook.Rules, func(rule admissionregistrationv1.RuleWithOperations) bool { return concerns(rule, crd) }) {
-				names = append(names, fmt.Sprintf("%s of MutatingWebhookConfiguration %s", webhook.Name, configuration.Name))
+	_, err := r.objects.EachWhole(ctx, mutatorsResource, r.opts.Clock, func() { names = nil }, func(page []map[string]any, _ int64) error {
+		for _, object := range page {
+			configuration := &admissionregistrationv1.MutatingWebhookConfiguration{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, configuration); err != nil {
+				return err
+			}
+			for _, webhook := range configuration.Webhooks {
+				if len(names) < mostMutators && slices.ContainsFunc(webhook.Rules, func(rule admissionregistrationv1.RuleWithOperations) bool { return concerns(rule, crd) }) {
+					names = append(names, fmt.Sprintf("%s of MutatingWebhookConfiguration %s", webhook.Name, configuration.Name))
+				}
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return nil
 	}
 	return names
 }
@@ -67,9 +77,4 @@ func concerns(rule admissionregistrationv1.RuleWithOperations, crd *apiextension
 // scoped reports whether a rule's scope leaves room for the CRD's.
 func scoped(rule *admissionregistrationv1.ScopeType, crd apiextensionsv1.ResourceScope) bool {
 	return rule == nil || *rule == admissionregistrationv1.AllScopes || string(*rule) == string(crd)
-}
-
-// webhookReader lists webhook configurations.
-type webhookReader interface {
-	admissionregistration.MutatingWebhookConfigurationsGetter
 }

@@ -10,8 +10,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	admissionregistration "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,16 +21,14 @@ import (
 
 // Reconciler brings one CRD at a time a step closer to being migrated.
 type Reconciler struct {
-	opts     Options
-	cached   getter // opted-in CRDs, perhaps without their schemas
-	live     liveCRDs
-	objects  *rewrite.Client
-	webhooks webhookReader
-	dynamic  migrations
-	pace     *throttle.Pace
-	states   *StateStore
-	walks    *walks
-	metrics  *recorder
+	opts    Options
+	cached  getter // opted-in CRDs, perhaps without their schemas
+	live    liveCRDs
+	objects *rewrite.Client
+	pace    *throttle.Pace
+	states  *StateStore
+	walks   *walks
+	metrics *recorder
 }
 
 // getter reads CRDs.
@@ -55,20 +51,12 @@ func newReconciler(cfg *rest.Config, httpClient *http.Client, cached getter, liv
 	if err != nil {
 		return nil, err
 	}
-	webhooks, err := admissionregistration.NewForConfigAndClient(cfg, httpClient)
-	if err != nil {
-		return nil, err
-	}
-	others, err := dynamic.NewForConfigAndClient(cfg, httpClient)
-	if err != nil {
-		return nil, err
-	}
 	metrics, err := newRecorder(opts.Registerer, opts.Pace.Limit)
 	if err != nil {
 		return nil, err
 	}
 	r := &Reconciler{
-		opts: opts, cached: cached, live: live, objects: objects, webhooks: webhooks, dynamic: others, metrics: metrics,
+		opts: opts, cached: cached, live: live, objects: objects, metrics: metrics,
 		pace: opts.Pace, states: opts.StateStore,
 	}
 	r.walks = newWalks(r, opts.Clock, opts.MaxWalks)

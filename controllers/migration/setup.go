@@ -47,7 +47,7 @@ func SetupWithManager(mgr manager.Manager, opts Options) error {
 	}
 	return setup.Controller(mgr, controllerName, controller.Options{Reconciler: r, MaxConcurrentReconciles: 4},
 		source.Kind(crds, &apiextensionsv1.CustomResourceDefinition{}, &handler.TypedEnqueueRequestForObject[*apiextensionsv1.CustomResourceDefinition]{}),
-		r.unlabelled(live), setup.Woken(r.walks.woken, requestFor), setup.Woken(r.states.requested, requestFor))
+		r.unlabelled(), setup.Woken(r.walks.woken, requestFor), setup.Woken(r.states.requested, requestFor))
 }
 
 // stopWithManager ends all walks when the manager stops or loses its lease, and

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	crds "github.com/moult-dev/moult/api/crd"
@@ -16,10 +15,10 @@ import (
 
 // unlabelled wakes the reconciler, once at the start, for CRDs that carry our condition but no longer the label. It was
 // removed while no Moult ran, and the watch of labelled CRDs will never report that.
-func (r *Reconciler) unlabelled(list lister) source.Source {
+func (r *Reconciler) unlabelled() source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
 		go func() {
-			names, err := r.findUnlabelled(ctx, list)
+			names, err := r.findUnlabelled(ctx)
 			if err != nil && ctx.Err() == nil {
 				ctrl.LoggerFrom(ctx).Error(err, "looking for CRDs that lost their label while the controller was away")
 			}
@@ -31,26 +30,16 @@ func (r *Reconciler) unlabelled(list lister) source.Source {
 	})
 }
 
-// lister lists CRDs.
-type lister interface {
-	List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error
-}
-
-// findUnlabelled reads the metadata of all CRDs, a page at a time.
-func (r *Reconciler) findUnlabelled(ctx context.Context, list lister) (names []string, err error) {
-	page := &metav1.PartialObjectMetadataList{}
-	page.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
-	for {
-		if err := list.List(ctx, page, client.Limit(500), client.Continue(page.Continue)); err != nil {
-			return names, fmt.Errorf("listing CRDs: %w", err)
+// findUnlabelled reads the metadata of all CRDs, a page at a time: with annotations each may be a quarter of a megabyte or more.
+func (r *Reconciler) findUnlabelled(ctx context.Context) (names []string, err error) {
+	resource := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+	err = r.objects.EachMetadata(ctx, resource, r.opts.Clock, func(crd *metav1.PartialObjectMetadata) {
+		if !crds.OptedIn(crd, r.opts.LabelKey) && r.applied(crd.ManagedFields) {
+			names = append(names, crd.Name)
 		}
-		for _, crd := range page.Items {
-			if !crds.OptedIn(&crd, r.opts.LabelKey) && r.applied(crd.ManagedFields) {
-				names = append(names, crd.Name)
-			}
-		}
-		if page.Continue == "" {
-			return names, nil
-		}
+	})
+	if err != nil {
+		return names, fmt.Errorf("listing CRDs: %w", err)
 	}
+	return names, nil
 }

@@ -3,6 +3,7 @@ package rewrite
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,6 +29,11 @@ type backoff struct {
 
 func (w *Walk) newBackoff() *backoff {
 	return &backoff{clock: w.Clock, jitter: w.Jitter}
+}
+
+// backoffBy makes them for a list that is no walk's.
+func backoffBy(c clock.Clock) func() *backoff {
+	return func() *backoff { return &backoff{clock: c, jitter: rand.N[time.Duration]} } //nolint:forbidigo // spreads requests
 }
 
 // wait waits before the next try of a list after err. It returns the end of the

@@ -1,9 +1,12 @@
 package rewrite
 
 import (
+	"context"
 	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -19,6 +22,29 @@ const (
 // ErrPageTooLarge says that a page has more bytes than a client wants to hold: 2 MiB of metadata, or what WholePage is
 // reported, unless it has a limit of 1.
 var ErrPageTooLarge = errors.New("the page is too large")
+
+// EachMetadata hands over the metadata of all objects of a resource, of which it holds a page. If the list has to start anew, they come
+// once more. The error is the context's or a *Stopped.
+func (c *Client) EachMetadata(ctx context.Context, gvr schema.GroupVersionResource, clk clock.Clock, take func(*metav1.PartialObjectMetadata)) error {
+	pages := newReader(newPageSize(DefaultPageSize, pageBytes), backoffBy(clk))
+	pages.again = func() {}
+	for more := true; more; more = pages.token != "" {
+		var page *metav1.PartialObjectMetadataList
+		err := pages.next(ctx, func(opts metav1.ListOptions) (err error) {
+			page, err = c.Resource(gvr).List(ctx, opts)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		pages.size.came(int64(len(page.Items)), int64(page.Size()))
+		pages.token = page.Continue
+		for i := range page.Items {
+			take(&page.Items[i])
+		}
+	}
+	return nil
+}
 
 // pageSize is how many objects to ask for at a time, by the size of those that came. Metadata of an object may be a
 // hundred bytes, or more than a megabyte.

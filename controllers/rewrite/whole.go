@@ -3,8 +3,6 @@ package rewrite
 import (
 	"cmp"
 	"context"
-	"math/rand/v2"
-	"time"
 
 	"golang.org/x/sync/semaphore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -89,7 +87,7 @@ func (c *Client) TakeWhole(ctx context.Context, gvr schema.GroupVersionResource,
 // is called, and they all come once more. A page comes when there is room for it, with how many objects are left as far as is
 // known, and nothing of it may be kept. The error is the context's, that of take or a *Stopped.
 func (c *Client) EachWhole(ctx context.Context, gvr schema.GroupVersionResource, clk clock.Clock, again func(), take func(page []map[string]any, left int64) error) (listedRV string, err error) {
-	pages := newReader(newPageSize(DefaultPageSize, wholeBytes), func() *backoff { return &backoff{clock: clk, jitter: rand.N[time.Duration]} }) //nolint:forbidigo // spreads requests
+	pages := newReader(newPageSize(DefaultPageSize, wholeBytes), backoffBy(clk))
 	pages.again = func() { listedRV = ""; again() }
 	for more := true; more; more = pages.token != "" {
 		rv, err := c.wholePage(ctx, gvr, pages, take)

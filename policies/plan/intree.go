@@ -2,6 +2,8 @@ package plan
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // InTree is what is known of Kubernetes' own migrator at work on a CRD. It ends without a word where it was stopped, or may not
@@ -40,7 +43,7 @@ const (
 type StorageVersionMigration struct {
 	Name     string
 	Resource schema.GroupResource
-	// Progress is all that the migrator writes into it. Annotations and the like are anybody's.
+	// Progress is a digest of all that the migrator writes into it. Annotations and the like are anybody's.
 	Progress string
 	// Ended is Succeeded or Failed, empty while it has not ended, and Message is what was said about it last.
 	Ended, Message string
@@ -68,16 +71,20 @@ func MigrationOf(object *unstructured.Unstructured) StorageVersionMigration {
 		}
 		if (kind == "Succeeded" || kind == Failed) && c["status"] == "True" {
 			m.Ended = kind
-			m.Message, _ = c["message"].(string)
+			message, _ := c["message"].(string)
+			m.Message = words.Clip(message, words.MostQuoted)
 		}
 	}
 	return m
 }
 
-// progress is the status, and where kube-storage-version-migrator keeps the place that it has come to.
+// progress is the status, and where kube-storage-version-migrator keeps the place that it has come to. Both may be as long as an
+// object, so a digest of them is kept.
 func progress(object *unstructured.Unstructured) string {
 	token, _, _ := unstructured.NestedString(object.Object, "spec", "continueToken")
-	return fmt.Sprint(token, object.Object["status"])
+	digest := sha256.New()
+	_, _ = fmt.Fprint(digest, token, object.Object["status"]) // a digest takes all
+	return hex.EncodeToString(digest.Sum(nil))
 }
 
 // over says in half a sentence why the in-tree migrator is no longer waited for; empty if it is.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -94,4 +95,11 @@ func TestOnlyWhatTheMigratorWritesIsProgress(t *testing.T) {
 	g.Expect(MigrationOf(object(`{metadata: {name: a, resourceVersion: "8", annotations: {by: anybody}}, spec: {a: b}, status: {resourceVersion: "5"}}`))).To(Equal(was))
 	g.Expect(MigrationOf(object(`{metadata: {name: a, resourceVersion: "7"}, status: {resourceVersion: "6"}}`))).NotTo(Equal(was))
 	g.Expect(MigrationOf(object(`{metadata: {name: a, resourceVersion: "7"}, spec: {continueToken: x}, status: {resourceVersion: "5"}}`))).NotTo(Equal(was))
+}
+
+func TestALongStatusOfAStorageVersionMigrationIsNotKept(t *testing.T) {
+	m := MigrationOf(&unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{
+		map[string]any{"type": "Failed", "status": "True", "message": strings.Repeat("x", 1<<20)},
+	}}}})
+	NewWithT(t).Expect(len(m.Progress) + len(m.Message)).To(BeNumerically("<", 1024))
 }
