@@ -2,6 +2,7 @@ package removal
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,8 +12,10 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/setup"
+	"github.com/moult-dev/moult/policies/labelorigin"
 )
 
 // trusted is how long a CRD that was read is taken for what it is, as long as the watch reports no change.
@@ -21,8 +24,9 @@ const trusted = 10 * time.Second
 // crdReader reads each CRD once for all the VersionRemovals that name it: a CRD can be megabytes. Its answers are
 // shared: no caller may change them.
 type crdReader struct {
-	live  client.Reader
-	clock clock.PassiveClock
+	live     client.Reader
+	clock    clock.PassiveClock
+	labelKey string
 
 	mu    sync.Mutex
 	known map[string]*readCRD
@@ -31,13 +35,13 @@ type crdReader struct {
 // readCRD is a CRD as it was read last. One caller reads, others wait for it.
 type readCRD struct {
 	mu      sync.Mutex
-	crd     *apiextensionsv1.CustomResourceDefinition // without schemas; nil if there is none
+	crd     *apiextensionsv1.CustomResourceDefinition // as slim leaves it; nil if there is none
 	at      time.Time
 	changed atomic.Bool // since the read began
 }
 
-func newCRDReader(live client.Reader, c clock.PassiveClock) *crdReader {
-	return &crdReader{live: live, clock: c, known: map[string]*readCRD{}}
+func newCRDReader(live client.Reader, c clock.PassiveClock, labelKey string) *crdReader {
+	return &crdReader{live: live, clock: c, labelKey: labelKey, known: map[string]*readCRD{}}
 }
 
 // Get is a CRD as it was a moment ago, or nothing. Its error may be NotFound.
@@ -98,11 +102,24 @@ func (r *crdReader) refresh(ctx context.Context, name string, known *readCRD) (*
 		r.forget(name, known)
 		return nil, err
 	}
+	r.slim(crd)
+	known.crd, known.at = crd, now
+	return crd, nil
+}
+
+// slim drops what is never looked at and can be large: schemas, and annotations such as that of the last client-side apply. A tenant's
+// VersionRemovals may name all CRDs of the cluster.
+func (r *crdReader) slim(crd *apiextensionsv1.CustomResourceDefinition) {
 	for i := range crd.Spec.Versions {
 		crd.Spec.Versions[i].Schema = nil
 	}
-	known.crd, known.at = crd, now
-	return crd, nil
+	needed := labelorigin.Annotations(crd.Annotations, r.labelKey)
+	for key, value := range crd.Annotations {
+		if strings.HasPrefix(key, v1alpha1.GroupVersion.Group+"/") {
+			needed[key] = value
+		}
+	}
+	crd.Annotations = needed
 }
 
 // forget drops an entry that holds nothing.

@@ -53,7 +53,7 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 		return fmt.Errorf("client for the cache of VersionRemovals and CRDs: %w", err)
 	}
 	r := &Reconciler{
-		opts: opts, client: cached, fresh: whole, crds: newCRDReader(whole, opts.Clock), status: whole.Status(),
+		opts: opts, client: cached, fresh: whole, crds: newCRDReader(whole, opts.Clock, opts.LabelKey), status: whole.Status(),
 		states: newStateStore(), approving: keymutex.NewHashed(64), metrics: controller.NewMetrics(mgr, recorder()),
 	}
 	if opts.RequestReconcile {
