@@ -36,6 +36,8 @@ type walks struct {
 
 // walker walks over the objects of a CRD.
 type walker interface {
+	// makeRoom waits until there is memory for what carryOut holds from its beginning to its end. The error is the context's.
+	makeRoom(ctx context.Context, w *walking) (leave func(), err error)
 	// carryOut does it. The error is the context's.
 	carryOut(ctx context.Context, w *walking) (plan.Outcome, rewrite.Result, error)
 	// ended takes in what was found by a walk that was not stopped.
@@ -78,11 +80,17 @@ func (w *walks) start(run *walking) {
 }
 
 func (w *walks) run(ctx context.Context, run *walking) {
+	leave, err := w.walker.makeRoom(ctx, run) // before the slot: a walk that has yielded its slot keeps its room, and needs a slot to end
+	if err != nil {
+		return
+	}
 	if w.slots.Acquire(ctx, 1) != nil {
+		leave()
 		return
 	}
 	outcome, result, err := w.walker.carryOut(ctx, run)
 	w.slots.Release(1)
+	leave()
 	if err != nil || !w.isRunning(run) {
 		return
 	}
@@ -166,6 +174,20 @@ func (r *Reconciler) startWalk(crd *apiextensionsv1.CustomResourceDefinition, o 
 	walk.YieldSlot = r.walks.yieldSlot
 	walk.Moves = r.states.found(crd.Name).moved
 	r.walks.start(&walking{crd: crd, observed: o, mode: mode, walk: walk})
+}
+
+// makeRoom is for the schemas, by which the guard judges all objects. A survey writes nothing, and has no guard.
+func (r *Reconciler) makeRoom(ctx context.Context, w *walking) (leave func(), err error) {
+	if w.mode == plan.Surveying {
+		return func() {}, nil
+	}
+	return r.opts.Room.ForSchemas(ctx, func() int {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := r.live.Get(ctx, types.NamespacedName{Name: w.crd.Name}, crd); err != nil {
+			return 0 // the walk reads it again, and reports that
+		}
+		return crd.Size()
+	})
 }
 
 func (r *Reconciler) carryOut(ctx context.Context, w *walking) (plan.Outcome, rewrite.Result, error) {

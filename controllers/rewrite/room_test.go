@@ -89,6 +89,69 @@ func TestWalksShareOneRoom(t *testing.T) {
 	}
 }
 
+// peak is how many are somewhere at a time.
+type peak struct {
+	mu        sync.Mutex
+	now, most int
+}
+
+func (p *peak) pass(takes time.Duration) {
+	p.mu.Lock()
+	p.now++
+	p.most = max(p.most, p.now)
+	p.mu.Unlock()
+	time.Sleep(takes)
+	p.mu.Lock()
+	p.now--
+	p.mu.Unlock()
+}
+
+func TestSchemasShareOneRoom(t *testing.T) {
+	for name, c := range map[string]struct{ size, most int }{
+		"as large as etcd takes": {1400 << 10, 1},
+		"of 12,000 fields":       {600 << 10, 1},
+		"of 7,000 fields":        {350 << 10, 2},
+		"of 2,000 fields":        {100 << 10, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g, room := NewWithT(t), NewRoom()
+				var walks errgroup.Group
+				var reading, holding peak
+				for range 8 {
+					walks.Go(func() error {
+						leave, err := room.ForSchemas(t.Context(), func() int {
+							reading.pass(time.Second)
+							return c.size
+						})
+						if err == nil {
+							holding.pass(time.Minute)
+							leave()
+						}
+						return err
+					})
+				}
+				g.Expect(walks.Wait()).To(Succeed())
+				g.Expect(reading.most).To(Equal(1), "CRDs that are read at a time")
+				g.Expect(holding.most).To(Equal(c.most), "CRDs whose schemas are held at a time")
+				g.Expect(room.schemas.TryAcquire(schemasRoom)).To(BeTrue(), "all is given back")
+			})
+		})
+	}
+}
+
+func TestWhoWaitsForSchemasCanBeStopped(t *testing.T) {
+	g, room := NewWithT(t), NewRoom()
+	leave, err := room.ForSchemas(t.Context(), func() int { return 2 << 20 })
+	g.Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = room.ForSchemas(ctx, func() int { return 2 << 20 })
+	g.Expect(err).To(MatchError(context.Canceled))
+	leave()
+	g.Expect(room.schemas.TryAcquire(schemasRoom)).To(BeTrue())
+}
+
 func TestAWalkThatIsStoppedGivesItsRoomBack(t *testing.T) {
 	g, room := NewWithT(t), NewRoom()
 	l := newLaden(100, 10<<10, &hands{})
