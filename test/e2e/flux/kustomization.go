@@ -89,6 +89,12 @@ func (f *Flux) OrphanKustomization(ctx context.Context, name string) error {
 	return f.DeleteKustomization(ctx, name)
 }
 
+// Suspend does what `flux suspend kustomization` does, or `flux resume`.
+func (f *Flux) Suspend(ctx context.Context, name string, suspended bool) error {
+	merge := fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspended)
+	return f.client.Patch(ctx, kustomizationObject(name), client.RawPatch(types.MergePatchType, merge), client.FieldOwner("flux"))
+}
+
 // RequestReconcile makes Flux look at the Kustomization now. It does not wait for it.
 func (f *Flux) RequestReconcile(ctx context.Context, name string) error {
 	_, err := f.request(ctx, name)

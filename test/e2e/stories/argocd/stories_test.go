@@ -49,6 +49,20 @@ func TestArgoCD(t *testing.T) {
 			Sync:    func() { p.g.Expect(p.argo.Sync(p.T.Context(), p.application)).To(Succeed()) },
 		})
 	})
+	tell("the guide about fields that would be lost flips back, and leads to the removal", func(p *play) {
+		guard(p)
+		p.FlipBackForFields(stage.Hands{Widget: "garden.yaml", Suspend: func(suspended bool) {
+			automated := map[string]any{"prune": true, "selfHeal": true}
+			if suspended {
+				automated = nil
+			}
+			p.g.Expect(p.argo.SetAutomated(p.T.Context(), p.application, automated)).To(Succeed())
+		}})
+	})
+	tell("or adds the fields to the new version", func(p *play) {
+		guard(p)
+		p.AddFields(stage.Hands{Widget: "garden.yaml"})
+	})
 	tell("a gate that comes too early locks itself, and the plan leads out", func(p *play) { p.HaveTheGateTooEarly() })
 	tell("the first install on an empty cluster does not wait", firstInstall)
 	tell("two commits in one are refused, lose nothing and are put right by a commit", squashed)

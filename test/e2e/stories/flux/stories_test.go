@@ -58,6 +58,16 @@ func TestFlux(t *testing.T) {
 			p.g.Expect(p.flux.Restart(p.T.Context())).To(Succeed())
 		}})
 	})
+	tell("the guide about fields that would be lost flips back, and leads to the removal", func(p *play) {
+		guard(p)
+		p.FlipBackForFields(stage.Hands{Widget: "widgets/garden.yaml", Suspend: func(suspended bool) {
+			p.g.Expect(p.flux.Suspend(p.T.Context(), crds, suspended)).To(Succeed())
+		}})
+	})
+	tell("or adds the fields to the new version", func(p *play) {
+		guard(p)
+		p.AddFields(stage.Hands{Widget: "widgets/garden.yaml"})
+	})
 	tell("a gate that comes too early locks itself, and the plan leads out", func(p *play) { p.HaveTheGateTooEarly() })
 	tell("the first install on an empty cluster does not wait", firstInstall)
 	tell("two commits in one are refused, lose nothing and are put right by a commit", squashed)

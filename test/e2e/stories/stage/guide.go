@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
@@ -133,9 +134,9 @@ func (d *Guide) play(block docs.Block) (committed bool) {
 	return false
 }
 
-// PlayTo plays what comes before the next line of the page that begins so. A command with the program apply-crds stands for a
-// commit, which is handed on.
-func (d *Guide) PlayTo(begins string, s *story.Story, commit func(command string)) {
+// PlayTo plays what comes before the next line of the page that begins so. Where a command runs the program apply-crds, it
+// waits for a commit.
+func (d *Guide) PlayTo(begins string, s *story.Story, commit func()) {
 	d.t.Helper()
 	end := d.line + slices.IndexFunc(d.lines[d.line:], func(line string) bool { return strings.HasPrefix(line, begins) })
 	NewWithT(d.t).Expect(end).To(BeNumerically(">=", d.line), "the page has no further line that begins with %q", begins)
@@ -145,16 +146,11 @@ func (d *Guide) PlayTo(begins string, s *story.Story, commit func(command string
 	d.line = end + 1
 }
 
-func (d *Guide) follow(block docs.Block, s *story.Story, commit func(command string)) {
+func (d *Guide) follow(block docs.Block, s *story.Story, commit func()) {
 	d.t.Helper()
 	switch action, _ := block.Action(); action {
 	case docs.Run:
-		for command := range strings.SplitSeq(strings.TrimSpace(block.Text), " && ") {
-			s.Say("$ %s\n%s", command, d.MustRun(`PATH="$PWD/steps:$PATH"; `+command))
-			if os.Remove(filepath.Join(d.folder, synced)) == nil {
-				commit(command)
-			}
-		}
+		s.Say("$ %s\n%s", block.Text, d.runCommitting(block.Text, commit))
 	case docs.Compare:
 		for _, command := range block.Commands() {
 			s.Await(fmt.Sprintf("line %d", block.Line), Patience, d.shows(command))
@@ -162,6 +158,30 @@ func (d *Guide) follow(block docs.Block, s *story.Story, commit func(command str
 	case docs.Write, docs.Change:
 		d.play(block)
 	case docs.Nothing:
+	}
+}
+
+// runCommitting is MustRun for commands with commits in between.
+func (d *Guide) runCommitting(commands string, commit func()) (printed string) {
+	d.t.Helper()
+	g, ended := NewWithT(d.t), make(chan error, 1)
+	go func() {
+		var err error
+		printed, err = d.Run(d.t.Context(), `PATH="$PWD/steps:$PATH"; `+commands)
+		ended <- err
+	}()
+	waits := filepath.Join(d.folder, syncing)
+	for {
+		select {
+		case err := <-ended:
+			g.Expect(err).NotTo(HaveOccurred(), "%s\n%s", commands, printed)
+			return printed
+		case <-time.After(story.Pace):
+			if _, err := os.Stat(waits); err == nil {
+				commit()
+				g.Expect(os.Remove(waits)).To(Succeed())
+			}
+		}
 	}
 }
 

@@ -27,10 +27,12 @@ type Hands struct {
 	// Restart has the tool forget, once it has applied the CRD of a commit, at which version it has met a kind; nil where it asks
 	// each time.
 	Restart func(commit string)
+	// Suspend has the tool apply no CRD, or apply it again; nil in the guides that do without.
+	Suspend func(suspended bool)
 }
 
-// rollBack is docs/guides/roll-back.md, played with a tool.
-type rollBack struct {
+// reader plays a guide that changes a CRD of its own, with a tool.
+type reader struct {
 	*Play
 	Hands
 	g     *WithT
@@ -43,8 +45,9 @@ type rollBack struct {
 const (
 	// crdOfGuides is the file of the CRD that the guides change, in their reader's folder.
 	crdOfGuides = "crds/widgets.yaml"
-	// synced is the file that the program writes which stands for a sync.
-	synced = "synced"
+	// syncing is the file that is there while the program apply-crds waits for a commit to be applied.
+	syncing   = "syncing"
+	applyCRDs = "#!/bin/sh\ntouch " + syncing + "; while test -e " + syncing + "; do sleep 0.1; done\n"
 	// rose is the manifest of a Widget in Git.
 	rose = "rose.yaml"
 )
@@ -53,16 +56,7 @@ const (
 // its sync is a commit that the tool applies. The traps that the page names are walked into, and out of again.
 func (p *Play) RollBack(hands Hands) {
 	p.T.Helper()
-	r := &rollBack{Play: p, Hands: hands, g: NewWithT(p.T), moult: p.StartMoult(p.T, "--references")}
-	r.guide = OpenGuide(p.T, "guides/roll-back.md", map[string]*rest.Config{"production": p.Config})
-	r.g.Expect(os.CopyFS(r.guide.folder, os.DirFS(Path("test/guides/testdata")))).To(Succeed())
-	r.g.Expect(os.WriteFile(filepath.Join(r.guide.folder, "steps/apply-crds"), []byte("#!/bin/sh\ntouch "+synced+"\n"), 0o700)).To(Succeed())
-	r.guide.write(rose, "apiVersion: "+group+"/"+NewVersion+"\nkind: Widget\n"+
-		"metadata: {name: rose, namespace: default, annotations: {argocd.argoproj.io/sync-wave: \"1\"}}\nspec: {size: 1}\n")
-	p.Install(TwoVersions, r.commit(nil))
-	r.guide.MustRun("kubectl apply --server-side --force-conflicts -f widgets.yaml")
-	before := p.Widgets(p.T, OldVersion)
-	r.g.Expect(before).To(HaveLen(3))
+	r, before := p.read("guides/roll-back.md", hands)
 
 	r.fromTheFlip(before)
 	r.fromServedFalse(before)
@@ -70,8 +64,24 @@ func (p *Play) RollBack(hands Hands) {
 	r.toTheOlderRelease(before)
 }
 
+// read begins a guide: the first commit is applied, and there are three Widgets.
+func (p *Play) read(page string, hands Hands) (*reader, Widgets) {
+	p.T.Helper()
+	r := &reader{Play: p, Hands: hands, g: NewWithT(p.T), moult: p.StartMoult(p.T, "--references")}
+	r.guide = OpenGuide(p.T, page, map[string]*rest.Config{"production": p.Config})
+	r.g.Expect(os.CopyFS(r.guide.folder, os.DirFS(Path("test/guides/testdata")))).To(Succeed())
+	r.g.Expect(os.WriteFile(filepath.Join(r.guide.folder, "steps/apply-crds"), []byte(applyCRDs), 0o700)).To(Succeed())
+	r.guide.write(rose, "apiVersion: "+group+"/"+NewVersion+"\nkind: Widget\n"+
+		"metadata: {name: rose, namespace: default, annotations: {argocd.argoproj.io/sync-wave: \"1\"}}\nspec: {size: 1}\n")
+	p.Install(TwoVersions, r.commit(nil))
+	r.guide.MustRun("kubectl apply --server-side --force-conflicts -f widgets.yaml")
+	before := p.Widgets(p.T, OldVersion)
+	r.g.Expect(before).To(HaveLen(3))
+	return r, before
+}
+
 // fromTheFlip leads back to the old version, and shows what a VersionRemoval for it would do there.
-func (r *rollBack) fromTheFlip(before Widgets) {
+func (r *reader) fromTheFlip(before Widgets) {
 	r.playTo("## From served: false")
 	r.storedAt(OldVersion, before)
 	r.Await("a VersionRemoval for it fails each sync", Patience, r.Refused(r.Push(TwoVersions, r.commit(map[string]string{r.GateFile: r.gate(false)}))))
@@ -80,7 +90,7 @@ func (r *rollBack) fromTheFlip(before Widgets) {
 }
 
 // fromServedFalse has the removal merged already: it waits, since no controller answers its gate.
-func (r *rollBack) fromServedFalse(before Widgets) {
+func (r *reader) fromServedFalse(before Widgets) {
 	r.playTo("```diff")
 	r.moult.Stop()
 	crd := edited(r.T, r.guide.file(crdOfGuides), func(versions []any) []any { return versions[1:] })
@@ -93,7 +103,7 @@ func (r *rollBack) fromServedFalse(before Widgets) {
 }
 
 // fromTheRemoval serves the version again, and then stores at it.
-func (r *rollBack) fromTheRemoval(before Widgets) {
+func (r *reader) fromTheRemoval(before Widgets) {
 	r.playTo("```diff")
 	r.Await("removed", Patience, r.Versions(NewVersion))
 	both := edited(r.T, r.guide.file(crdOfGuides), set("served", OldVersion, true, NewVersion, true))
@@ -112,7 +122,7 @@ func (r *rollBack) fromTheRemoval(before Widgets) {
 }
 
 // toTheOlderRelease flips back, and goes on to the CRD that has the old version alone.
-func (r *rollBack) toTheOlderRelease(before Widgets) {
+func (r *reader) toTheOlderRelease(before Widgets) {
 	r.Apply(TwoVersions, r.commit(nil))
 	r.Await("flipped back", Patience, r.guide.Prints("moult wait"))
 	r.storedAt(OldVersion, before)
@@ -138,52 +148,62 @@ func (r *rollBack) toTheOlderRelease(before Widgets) {
 }
 
 // playTo plays the page to the next line that begins so.
-func (r *rollBack) playTo(begins string) {
+func (r *reader) playTo(begins string) {
 	r.T.Helper()
-	r.guide.PlayTo(begins, r.Story, func(command string) {
-		changes := map[string]string{}
-		if command == "remove" {
-			changes[r.GateFile] = r.gate(true)
-		}
-		commit := r.Push(TwoVersions, r.commit(changes))
-		if r.waits && r.EndSync != nil {
-			r.EndSync()
-		}
-		r.waits = false
-		r.Await(command+" is applied", Patience, r.Applied(commit))
-	})
+	r.guide.PlayTo(begins, r.Story, r.sync)
+}
+
+// runs runs a program of the reader that makes a commit.
+func (r *reader) runs(program string) {
+	r.T.Helper()
+	r.Say("$ %s\n%s", program, r.guide.runCommitting(program, r.sync))
+}
+
+// sync has the CRD of the reader applied, where it lacks the old version with a gate.
+func (r *reader) sync() {
+	r.T.Helper()
+	changes := map[string]string{}
+	if !strings.Contains(r.guide.file(crdOfGuides), "name: "+OldVersion) {
+		changes[r.GateFile] = r.gate(true)
+	}
+	commit := r.Push(TwoVersions, r.commit(changes))
+	if r.waits && r.EndSync != nil {
+		r.EndSync()
+	}
+	r.waits = false
+	r.Await("applied", Patience, r.Applied(commit))
 }
 
 // run runs the first command of the page that begins so.
-func (r *rollBack) run(begins string) {
+func (r *reader) run(begins string) {
 	r.T.Helper()
 	line := strings.NewReplacer("PATH", rose, "FILE", crdOfGuides, "CRD", CRD, "NEW", NewVersion).Replace(r.guide.Line(begins))
 	r.Say("$ %s\n%s", line, r.guide.MustRun(line))
 }
 
 // change makes the first change of the page that contains a text once more.
-func (r *rollBack) change(text string) {
+func (r *reader) change(text string) {
 	changed, err := docs.Block{Text: r.guide.Block("diff", text)}.Apply(r.guide.file(crdOfGuides))
 	r.g.Expect(err).NotTo(HaveOccurred())
 	r.guide.write(crdOfGuides, changed)
 }
 
 // commit is what differs from the example: the CRD as the reader has it, and one of its Widgets.
-func (r *rollBack) commit(changes map[string]string) map[string]string {
+func (r *reader) commit(changes map[string]string) map[string]string {
 	all := map[string]string{r.CRDFile: r.guide.file(crdOfGuides), r.Widget: r.guide.file(rose)}
 	maps.Copy(all, changes)
 	return all
 }
 
 // gate is the VersionRemoval of the example.
-func (r *rollBack) gate(unserved bool) string {
+func (r *reader) gate(unserved bool) string {
 	file := r.file(Removed, r.GateFile)
 	lines := strings.SplitAfter(Files(r.T, file)[file], "\n")
 	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return !unserved && strings.HasPrefix(line, "  require:") }), "")
 }
 
 // storedAt looks at the bytes in etcd, and reads every object at the version.
-func (r *rollBack) storedAt(version string, before Widgets) {
+func (r *reader) storedAt(version string, before Widgets) {
 	r.T.Helper()
 	r.g.Expect(r.Stored(r.T)).To(Equal(map[string]int{version: len(before)}))
 	r.g.Expect(r.Widgets(r.T, OldVersion)).To(Equal(before))
