@@ -69,7 +69,10 @@ func TestArgoCD(t *testing.T) {
 	tell("without the gate the API server refuses the commit", withoutTheGate)
 	tell("without the key in argocd-cm the gate is open", withoutTheKey)
 	tell("the CRD's own condition as the gate", theCRDAsGate)
-	tell("an operator that applies its CRD itself starts after the gate", func(p *play) { p.operator().WaitWithTheOperator("operator.yaml") })
+	tell("an operator that applies its CRD itself starts after the gate, and the label stays", func(p *play) {
+		guard(p)
+		p.operator().WaitWithTheOperator("operator.yaml")
+	})
 	tell("such an operator starts on an empty cluster", func(p *play) { p.operator().StartTheFirstOperator() })
 	tell("under the policies that deny, all goes as without them, and the label stays", underThePolicies)
 	tell("Moult is uninstalled, and what it has migrated stays", uninstalled)

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 
 	"github.com/moult-dev/moult/test/e2e/cluster"
 	"github.com/moult-dev/moult/test/e2e/story"
@@ -37,13 +38,10 @@ func OperatorAt(t *testing.T, name string) string {
 }
 
 // RunOperator plays the operator until the test ends, since a control plane without nodes runs no Deployment: for each image
-// that the Deployment gets, the CRD of that release is applied, and the Deployment is rolled out.
+// that the Deployment gets, the CRD of that release is written, and the Deployment is rolled out.
 func (s *Stage) RunOperator(t *testing.T) {
 	t.Helper()
-	crds := map[string]string{
-		OperatorBefore: Path("examples/argocd/2-storage-flip/crd.yaml"),
-		OperatorAfter:  Path("examples/argocd/4-removal/crd.yaml"),
-	}
+	crds := map[string]string{OperatorBefore: crdOfOperator(t, StorageFlip), OperatorAfter: crdOfOperator(t, Removed)}
 	ctx, leave := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -69,7 +67,7 @@ func (s *Stage) startOperator(ctx context.Context, crds map[string]string) error
 	if observed, _, _ := unstructured.NestedInt64(deployment.Object, "status", "observedGeneration"); err != nil || image == "" || observed == deployment.GetGeneration() {
 		return err
 	}
-	if err := cluster.ApplyCRDs(ctx, s.Client, crds[image]); err != nil {
+	if err := s.replaceCRD(ctx, crds[image]); err != nil {
 		return err
 	}
 	return cluster.PatchStatus(ctx, s.Client, deployment, map[string]any{
@@ -79,6 +77,23 @@ func (s *Stage) startOperator(ctx context.Context, crds map[string]string) error
 			map[string]any{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
 		},
 	})
+}
+
+// replaceCRD writes a CRD as Cilium's operator does: labels that it does not bring are removed.
+func (s *Stage) replaceCRD(ctx context.Context, file string) error {
+	crds, err := cluster.ParseFiles(file)
+	if err != nil {
+		return err
+	}
+	live, err := cluster.Get(ctx, s.Client, crdAPI, crdKind, "", CRD)
+	if apierrors.IsNotFound(err) {
+		return s.Client.Create(ctx, crds[0])
+	}
+	if err != nil {
+		return err
+	}
+	crds[0].SetResourceVersion(live.GetResourceVersion())
+	return s.Client.Update(ctx, crds[0])
 }
 
 // operator is the Deployment and its image, which is empty while there is none.
@@ -105,5 +120,24 @@ func (s *Stage) OperatorRuns(wanted string) story.Check {
 // InstallOld is the CRD of a release before: the operator of that time stored at the old version.
 func (s *Stage) InstallOld(t *testing.T) {
 	t.Helper()
-	NewWithT(t).Expect(cluster.ApplyCRDs(t.Context(), s.Client, Path("examples/argocd/1-two-versions/crd.yaml"))).To(Succeed())
+	NewWithT(t).Expect(cluster.ApplyCRDs(t.Context(), s.Client, crdOfOperator(t, TwoVersions))).To(Succeed())
+}
+
+// crdOfOperator is the CRD of a commit as an operator has it in its image: without the label.
+func crdOfOperator(t *testing.T, commit string) (file string) {
+	t.Helper()
+	const folder, name = "examples/argocd/", "crd.yaml"
+	return filepath.Join(Commit(t, Path(folder+commit), map[string]string{name: Unlabelled(t, folder+commit+"/"+name)}), name)
+}
+
+// labelOperatorsCRD follows the step of docs/guides/operator-crds.md about the label. keep-label comes first, as that page says.
+func (p *Play) labelOperatorsCRD() {
+	p.T.Helper()
+	const policy = "policies/admission/keep-label"
+	guide := OpenGuide(p.T, "guides/operator-crds.md", map[string]*rest.Config{"production": p.Config})
+	NewWithT(p.T).Expect(os.CopyFS(filepath.Join(guide.folder, policy), os.DirFS(Path(policy)))).To(Succeed())
+	for _, begins := range []string{"kubectl get crd NAME", "kubectl apply -k " + policy, "kubectl label crd"} {
+		line := strings.ReplaceAll(guide.Line(begins), "NAME", CRD)
+		p.Say("$ %s\n%s", line, guide.MustRun(line))
+	}
 }

@@ -108,16 +108,17 @@ func (p *Play) HaveTheGateTooEarly() {
 }
 
 // WaitWithTheOperator makes the commits of examples/operator: no manifest in Git holds the CRD, so the gate holds the operator.
-// The file has its Deployment.
+// The file has its Deployment. The policies that deny are there.
 func (p *Play) WaitWithTheOperator(file string) {
 	moult := p.StartMoult(p.T, "--references")
 	p.Witness(p.T, p.RemovalReady(), p.Versions(NewVersion), p.OperatorRuns(OperatorAfter))
 	p.InstallOld(p.T)
+	p.labelOperatorsCRD()
 	widgets := p.CreateWidgets(p.T, 50)
 	moult.SlowPass(len(widgets))
 	p.RunOperator(p.T)
 	p.Install(".", map[string]string{file: OperatorAt(p.T, p.file(".", file)), p.GateFile: ""})
-	p.Await("release 1.1 has flipped the CRD", Patience, p.Versions(OldVersion, NewVersion))
+	p.Await("release 1.1 has flipped the CRD, and its label stays", Patience, All(p.storedVersions(OldVersion, NewVersion), p.Labelled()))
 
 	commit := p.Push(".", nil)
 	waiting := p.Waits(commit)
@@ -127,7 +128,7 @@ func (p *Play) WaitWithTheOperator(file string) {
 
 	moult.SlowWrites(0)
 	p.Await("the new release runs", Patience, p.OperatorRuns(OperatorAfter))
-	p.Await("it has removed the version", Patience, p.Versions(NewVersion))
+	p.Await("it has removed the version", Patience, All(p.Versions(NewVersion), p.Labelled()))
 	p.Await("applied", Patience, p.Applied(commit))
 	p.AllAlive(widgets)
 }

@@ -94,8 +94,10 @@ func (s *Stage) Versions(wanted ...string) story.Check {
 }
 
 // Trimmed is a check: storedVersions names the new version alone.
-func (s *Stage) Trimmed() story.Check {
-	return s.crdWhere(func(_, stored []string) bool { return slices.Equal(stored, []string{NewVersion}) })
+func (s *Stage) Trimmed() story.Check { return s.storedVersions(NewVersion) }
+
+func (s *Stage) storedVersions(wanted ...string) story.Check {
+	return s.crdWhere(func(_, stored []string) bool { return slices.Equal(stored, wanted) })
 }
 
 func (s *Stage) crdWhere(wanted func(versions, stored []string) bool) story.Check {
