@@ -63,6 +63,10 @@ func TestArgoCD(t *testing.T) {
 		guard(p)
 		p.AddFields(stage.Hands{Widget: "garden.yaml"})
 	})
+	tell("the guide about tenants names the namespaces that count", func(p *play) {
+		guard(p)
+		p.NameGateNamespaces(stage.Hands{Widget: "garden.yaml"})
+	})
 	tell("a gate that comes too early locks itself, and the plan leads out", func(p *play) { p.HaveTheGateTooEarly() })
 	tell("the first install on an empty cluster does not wait", firstInstall)
 	tell("two commits in one are refused, lose nothing and are put right by a commit", squashed)

@@ -52,8 +52,7 @@ func (r *reader) loseFields() {
 	r.playTo("## Stop the loss")
 	r.g.Expect(r.Stored(r.T)).To(Equal(map[string]int{OldVersion: 2, NewVersion: 1}), "but for the one that was written")
 	r.runs("serve false")
-	crd := edited(r.T, r.guide.file(crdOfGuides), func(versions []any) []any { return versions[1:] })
-	held := r.Push(TwoVersions, r.commit(map[string]string{r.CRDFile: crd, r.GateFile: r.gate(true)}))
+	held := r.pushRemoval()
 	r.Await("kubectl get vr", Patience, r.RemovalSays(v1alpha1.ReasonFieldsWouldBeLost))
 	r.Await("the removal is refused", Patience, r.Refused(held))
 }

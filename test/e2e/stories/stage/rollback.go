@@ -93,8 +93,7 @@ func (r *reader) fromTheFlip(before Widgets) {
 func (r *reader) fromServedFalse(before Widgets) {
 	r.playTo("```diff")
 	r.moult.Stop()
-	crd := edited(r.T, r.guide.file(crdOfGuides), func(versions []any) []any { return versions[1:] })
-	r.Await("the removal waits", Patience, r.Waits(r.Push(TwoVersions, r.commit(map[string]string{r.CRDFile: crd, r.GateFile: r.gate(true)}))))
+	r.Await("the removal waits", Patience, r.Waits(r.pushRemoval()))
 	r.waits = true
 	r.playTo("## From the removal")
 	r.Await("without its gate", Patience, cluster.Absent(r.Client, removalAPI, removalKind, Namespace, Removal))
@@ -193,6 +192,13 @@ func (r *reader) commit(changes map[string]string) map[string]string {
 	all := map[string]string{r.CRDFile: r.guide.file(crdOfGuides), r.Widget: r.guide.file(rose)}
 	maps.Copy(all, changes)
 	return all
+}
+
+// pushRemoval makes a commit that removes the old version, with a gate, which the reader's folder does not have.
+func (r *reader) pushRemoval() (commit string) {
+	r.T.Helper()
+	crd := edited(r.T, r.guide.file(crdOfGuides), func(versions []any) []any { return versions[1:] })
+	return r.Push(TwoVersions, r.commit(map[string]string{r.CRDFile: crd, r.GateFile: r.gate(true)}))
 }
 
 // gate is the VersionRemoval of the example.
