@@ -152,7 +152,7 @@ func (r *reader) playTo(begins string) {
 	r.guide.PlayTo(begins, r.Story, r.sync)
 }
 
-// runs runs a program of the reader that makes a commit.
+// runs makes a commit with a program of the reader.
 func (r *reader) runs(program string) {
 	r.T.Helper()
 	r.Say("$ %s\n%s", program, r.guide.runCommitting(program, r.sync))
