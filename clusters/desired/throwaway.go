@@ -13,7 +13,9 @@ import (
 var (
 	ofThrowaway = regexp.MustCompile(`\b(?:kind|k3d|minikube|ctlptl)\b`)
 	// another names a cluster, by a value or by how its credentials come.
-	another = regexp.MustCompile(`(?:--(?:kube-)?context|--kubeconfig|\bKUBECONFIG["']?\s*[:=]|use-context)[ \t=]*["']?([^\s"'\\;)]+)|get-credentials|update-kubeconfig|set-credentials|k8s-set-context|--server[ =]|KUBE_?CONFIG\w*\s*\}\}`)
+	another = regexp.MustCompile(`(?:--(?:kube-)?context|--kubeconfig|\bKUBECONFIG["']?\s*[:=]|use-context)[ \t=]*["']?([^\s"'\\;)]+)|-credentials\b|update-kubeconfig|-set-context\b|kube-?config[\w-]*@|kubeconfig save|\boc login\b|\bkubectx\b|\btsh kube\b|--server[ =]|KUBE_?CONFIG\w*\s*\}\}`)
+	// ofPreparing are actions that choose no cluster. Of another one it is not known.
+	ofPreparing = regexp.MustCompile(`/checkout@|/(?:setup|install)[\w-]*@|/setup/|cache|artifact|^docker/|/(?:[\w-]*-)?(?:kind|minikube|k3d)(?:-[\w-]*)?@`)
 	// words are those of a text that may be names.
 	names = regexp.MustCompile(`[A-Za-z_][\w./-]*`)
 )
@@ -25,6 +27,9 @@ func (j job) goesToThrowaway(standing map[string]call) bool {
 	for _, one := range j.statements {
 		for _, command := range one.commands {
 			does, program := command.does(standing)
+			if program == "uses:" && !ofPreparing.MatchString(command[1]) {
+				return false
+			}
 			isCreated = isCreated || does&creates != 0 && !one.maybe && !j.onlyMaybe(one.function)
 			if byProgram[program] != nil && ofThrowaway.MatchString(program) {
 				own.WriteString(one.text + "\n")
