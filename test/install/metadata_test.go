@@ -19,6 +19,7 @@ import (
 // Metadata has no limit but that of a request: one object may have a hundred thousand labels. Walks over several CRDs hold pages of
 // it, and each write is answered by all of it.
 func TestTheShippedMemoryIsEnoughForLargeMetadata(t *testing.T) {
+	g := NewWithT(t)
 	moult := Install(t, cp, "clusters/base")
 	var sets []*running.Witness
 	var granted []*apiextensionsv1.CustomResourceDefinition
@@ -39,13 +40,7 @@ func TestTheShippedMemoryIsEnoughForLargeMetadata(t *testing.T) {
 		})
 	}
 
-	migratesWithin(t, moult, sets)
-}
-
-// migratesWithin has the controller migrate CRDs in the memory that the Deployment gives it.
-func migratesWithin(t *testing.T, moult *Installation, sets []*running.Witness) {
-	t.Helper()
-	g, began := NewWithT(t), time.Now()
+	began := time.Now()
 	controller, within := moult.StartWithin()
 	for _, w := range sets {
 		g.Eventually(func() (string, error) {

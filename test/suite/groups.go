@@ -61,7 +61,6 @@ var long = []string{
 	"TestTheShippedMemoryIsEnough",
 	"TestTheShippedMemoryIsEnoughForAllAtOnce",
 	"TestTheShippedMemoryIsEnoughForLargeMetadata",
-	"TestTheShippedMemoryIsEnoughForManyFields",
 	"TestTheShippedMemoryIsEnoughForWhatAnybodyPacks",
 }
 
