@@ -15,6 +15,8 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:               "version",
 		Short:             "Print the version",
+		Long:              "Print the version of this program, and the commit that it was built from with its date, where the build knows them.",
+		Example:           "  moult version",
 		Args:              cli.NoArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
