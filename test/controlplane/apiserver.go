@@ -112,7 +112,7 @@ func kubeConfig(config *rest.Config) ([]byte, error) {
 	const name = "moult-test"
 	file := clientcmdapi.NewConfig()
 	file.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
-	file.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
+	file.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: config.BearerToken}
 	file.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	file.CurrentContext = name
 	return clientcmd.Write(*file)

@@ -110,6 +110,9 @@ func (cp *ControlPlane) start() error {
 	}
 	config.QPS = -1
 	cp.Config = config
+	if err := cp.files.authenticate(cp.Config); err != nil {
+		return err
+	}
 
 	cp.first = &APIServer{Config: rest.CopyConfig(config), server: env.ControlPlane.APIServer, pidFile: cp.files.pid(apiServerName)}
 	if err := waitReady(cp.first.Config); err != nil {
@@ -126,8 +129,12 @@ func (cp *ControlPlane) start() error {
 func (cp *ControlPlane) newEnvironment() (*envtest.Environment, error) {
 	etcd := &envtest.Etcd{Path: cp.files.program(etcdName), DataDir: cp.files.path("etcd")}
 	server := &envtest.APIServer{Path: cp.files.program(apiServerName), CertDir: cp.files.path("certs")}
+	tokens, err := cp.files.tokens()
+	if err != nil {
+		return nil, err
+	}
+	cp.options.flags["token-auth-file"] = []string{tokens}
 	cp.options.configure(server)
-	var err error
 	if etcd.Out, err = cp.files.log(etcdName, cp.options.output); err != nil {
 		return nil, err
 	}

@@ -17,9 +17,7 @@ func (a *ArgoCD) AddCluster(ctx context.Context, name string, config *rest.Confi
 	if err := rest.LoadTLSFiles(config); err != nil {
 		return err
 	}
-	credentials, err := json.Marshal(map[string]any{"tlsClientConfig": map[string]any{
-		"caData": config.CAData, "certData": config.CertData, "keyData": config.KeyData,
-	}})
+	credentials, err := json.Marshal(map[string]any{"bearerToken": config.BearerToken, "tlsClientConfig": map[string]any{"caData": config.CAData}})
 	if err != nil {
 		return err
 	}
