@@ -43,12 +43,12 @@ func values(from, to *structural.Structural) (all []any) {
 	if to == anything {
 		return []any{"x"} // it keeps every value
 	}
-	open := from.XPreserveUnknownFields && from.Type == ""
+	open := from.XPreserveUnknownFields && from.Type != "object"
 	if open || from.Type == "object" {
 		all = append(all, fields(from, to)...)
 	}
-	if of := items(from); from.Type == "array" || open && to != nil {
-		all = append(all, values(cmp.Or(of, anything), itemsKept(to)), []any{})
+	if from.Type == "array" || open && to != nil {
+		all = append(all, values(itemsKept(from), itemsKept(to)), []any{})
 	}
 	switch from.Type {
 	case "integer":
@@ -136,12 +136,18 @@ func below(s *structural.Structural, name string) (*structural.Structural, bool)
 	return nil, false
 }
 
-// itemsKept is the schema of the items of a list; nil if pruning drops all of their fields.
+// itemsKept is the schema of the items of a list; nil if pruning drops all of their fields. A list that keeps what it does not
+// know keeps the fields that its items do not name (skipPrune of k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning).
 func itemsKept(s *structural.Structural) *structural.Structural {
-	if s != nil && s.XPreserveUnknownFields && s.Items == nil {
+	switch {
+	case s == nil || !s.XPreserveUnknownFields:
+		return items(s)
+	case s.Items == nil:
 		return anything
 	}
-	return items(s)
+	kept := *s.Items
+	kept.XPreserveUnknownFields = true
+	return &kept
 }
 
 func isEmbedded(s *structural.Structural) bool { return s != nil && s.XEmbeddedResource }

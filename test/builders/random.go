@@ -1,6 +1,7 @@
 package builders
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -60,6 +61,9 @@ func schemaOf(t *rapid.T, depth int, label string) apiextensionsv1.JSONSchemaPro
 	case "list":
 		below := schemaOf(t, depth-1, label)
 		s.Type, s.Items = "array", &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &below}
+		if rapid.Bool().Draw(t, label) {
+			s.XPreserveUnknownFields = new(true)
+		}
 	case "default":
 		s.Type, s.Default = "string", &apiextensionsv1.JSON{Raw: []byte(`"x"`)}
 	case "string":
@@ -130,9 +134,10 @@ func ContentOf(t *rapid.T, s apiextensionsv1.JSONSchemaProps) any {
 	case "integer":
 		return int64(rapid.IntRange(0, 2).Draw(t, "integer"))
 	case "array":
-		list := []any{}
+		list, item := []any{}, *s.Items.Schema
+		item.XPreserveUnknownFields = cmp.Or(s.XPreserveUnknownFields, item.XPreserveUnknownFields) // a list keeps what its items do not name
 		for range rapid.IntRange(0, 2).Draw(t, "items") {
-			list = append(list, ContentOf(t, *s.Items.Schema))
+			list = append(list, ContentOf(t, item))
 		}
 		return list
 	}
@@ -186,15 +191,16 @@ func Successor(t *rapid.T, of apiextensionsv1.JSONSchemaProps) apiextensionsv1.J
 func changed(t *rapid.T, s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
 	change := rapid.SampledFrom([]string{"none", "embeds", "keeps", "prunes", "null", "default"}).Draw(t, "change")
 	fields := s.Type == "object" && s.AdditionalProperties == nil
+	may := fields || s.Type == "array" // keep what the schema does not name
 	switch {
 	case change == "embeds" && fields:
 		if s.XEmbeddedResource = !s.XEmbeddedResource; s.XEmbeddedResource { // its metadata is not for the schema to say
 			s.XPreserveUnknownFields = new(true)
 			delete(s.Properties, "metadata")
 		}
-	case change == "keeps" && fields:
+	case change == "keeps" && may:
 		s.XPreserveUnknownFields = new(true)
-	case change == "prunes" && fields && !s.XEmbeddedResource:
+	case change == "prunes" && may && !s.XEmbeddedResource:
 		s.XPreserveUnknownFields = nil
 	case change == "null" && s.Type == "string":
 		s.Nullable = !s.Nullable
