@@ -22,7 +22,7 @@ const maxFieldLosses = 100
 func (f *fields) count(losses []rewrite.FieldLoss, version, field string, object map[string]any) []rewrite.FieldLoss {
 	allowed := f.may(version, field)
 	field = words.Clip(field, words.MostQuoted)
-	at := slices.IndexFunc(losses, func(l rewrite.FieldLoss) bool { return l.Field == field })
+	at := slices.IndexFunc(losses, func(l rewrite.FieldLoss) bool { return l.Field == field && l.Allowed == allowed }) // two that are clipped may look alike
 	switch {
 	case at >= 0:
 		losses[at].Objects++
