@@ -1,13 +1,11 @@
 package removal
 
 import (
-	"context"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -35,35 +33,9 @@ func newCache(mgr manager.Manager) (cache.Cache, error) {
 // cannot send them one by one (before 1.34). An object can be 1.5 MiB.
 const pageSize = 20
 
-// inPages lists by pages, and slims each before it asks for the next. The server is
-// asked without a resourceVersion, since it takes no notice of a limit else.
+// inPages lists by pages, and slims each before it asks for the next.
 func inPages(lw toolscache.ListerWatcher) *toolscache.ListWatch {
-	inner := toolscache.ToListerWatcherWithContext(lw)
-	list := func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-		opts.ResourceVersion, opts.ResourceVersionMatch, opts.Limit, opts.Continue = "", "", pageSize, ""
-		var all []runtime.Object
-		for {
-			page, err := inner.ListWithContext(ctx, opts)
-			if err != nil {
-				return nil, err
-			}
-			if err := apimeta.EachListItemWithAlloc(page, func(o runtime.Object) error {
-				_, err := slim(o)
-				all = append(all, o)
-				return err
-			}); err != nil {
-				return nil, err
-			}
-			end, err := apimeta.ListAccessor(page)
-			if err != nil {
-				return nil, err
-			}
-			if opts.Continue = end.GetContinue(); opts.Continue == "" {
-				return page, apimeta.SetList(page, all)
-			}
-		}
-	}
-	return &toolscache.ListWatch{ListWithContextFunc: list, WatchFuncWithContext: inner.WatchWithContext}
+	return setup.InPages(lw, pageSize, slim)
 }
 
 // slim drops what is never looked at. It may be called twice for one object.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -79,13 +80,50 @@ func Cache(mgr manager.Manager, opts cache.Options, add ...func(*runtime.Scheme)
 	return cache.New(mgr.GetConfig(), opts)
 }
 
-// OptedIn is a cache of the CRDs that carry the label and of nothing else, each as strip leaves it.
+// OptedIn is a cache of the CRDs that carry the label and of nothing else, each as strip leaves it, which may be called twice for one.
+// One at a time is in memory as it came: decoded, a CRD with many fields takes tens of megabytes.
 func OptedIn(mgr manager.Manager, labelKey string, strip toolscache.TransformFunc) (cache.Cache, error) {
-	return Cache(mgr, cache.Options{ByObject: map[client.Object]cache.ByObject{
-		&apiextensionsv1.CustomResourceDefinition{}: {
-			Label: labels.SelectorFromSet(labels.Set{labelKey: v1alpha1.MigrateLabelValue}), Transform: strip,
+	return Cache(mgr, cache.Options{
+		ByObject: map[client.Object]cache.ByObject{
+			&apiextensionsv1.CustomResourceDefinition{}: {
+				Label: labels.SelectorFromSet(labels.Set{labelKey: v1alpha1.MigrateLabelValue}), Transform: strip,
+			},
 		},
-	}})
+		NewInformer: func(lw toolscache.ListerWatcher, object runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+			return toolscache.NewSharedIndexInformer(InPages(lw, 1, strip), object, resync, indexers)
+		},
+	})
+}
+
+// InPages lists by pages of so many objects, and strips each page before it asks for the next. API servers before 1.34 cannot send
+// objects one by one. The server is asked without a resourceVersion, since it takes no notice of a limit else.
+func InPages(lw toolscache.ListerWatcher, size int64, strip toolscache.TransformFunc) *toolscache.ListWatch {
+	inner := toolscache.ToListerWatcherWithContext(lw)
+	list := func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+		opts.ResourceVersion, opts.ResourceVersionMatch, opts.Limit, opts.Continue = "", "", size, ""
+		var all []runtime.Object
+		for {
+			page, err := inner.ListWithContext(ctx, opts)
+			if err != nil {
+				return nil, err
+			}
+			if err := apimeta.EachListItemWithAlloc(page, func(o runtime.Object) error {
+				_, err := strip(o)
+				all = append(all, o)
+				return err
+			}); err != nil {
+				return nil, err
+			}
+			end, err := apimeta.ListAccessor(page)
+			if err != nil {
+				return nil, err
+			}
+			if opts.Continue = end.GetContinue(); opts.Continue == "" {
+				return page, apimeta.SetList(page, all)
+			}
+		}
+	}
+	return &toolscache.ListWatch{ListWithContextFunc: list, WatchFuncWithContext: inner.WatchWithContext}
 }
 
 // Client reads from a cache, and from the API server if known is nil. It writes to the API server.
