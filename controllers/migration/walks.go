@@ -176,11 +176,8 @@ func (r *Reconciler) startWalk(crd *apiextensionsv1.CustomResourceDefinition, o 
 	r.walks.start(&walking{crd: crd, observed: o, mode: mode, walk: walk})
 }
 
-// makeRoom is for the schemas, by which the guard judges all objects. A survey writes nothing, and has no guard.
+// makeRoom is for the schemas, by which the guard judges all objects, and entries of managedFields are moved.
 func (r *Reconciler) makeRoom(ctx context.Context, w *walking) (leave func(), err error) {
-	if w.mode == plan.Surveying {
-		return func() {}, nil
-	}
 	return r.opts.Room.ForSchemas(ctx, func() int {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := r.live.Get(ctx, types.NamespacedName{Name: w.crd.Name}, crd); err != nil {
