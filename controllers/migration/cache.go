@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,31 +10,31 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/policies/labelorigin"
 )
 
-// stripper drops from a CRD what we never look at, above all the schemas, which
-// are nearly all of it.
+// stripper drops from a CRD what we never look at. The cache has read digests in place of the schemas, which are nearly all of it.
 func stripper(fieldManager, labelKey string) func(any) (any, error) {
 	return func(in any) (any, error) {
 		crd, ok := in.(*apiextensionsv1.CustomResourceDefinition)
 		if !ok {
 			return in, nil
 		}
-		shape := shapeOf(crd)
 		crd.ManagedFields = slices.DeleteFunc(crd.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
 			return e.Manager != fieldManager && !labelorigin.Needs(e, labelKey) && !crds.OwnsField(e, "spec", "versions")
 		})
 		ours := only(crd.Annotations, v1alpha1.PausedAnnotation, v1alpha1.AllowOwnershipLossAnnotation, v1alpha1.AllowFieldLossAnnotation)
 		crd.Annotations = labelorigin.Annotations(crd.Annotations, labelKey)
 		maps.Copy(crd.Annotations, ours)
-		crd.Annotations[shapeKey] = shape
 		for i, v := range crd.Spec.Versions {
 			crd.Spec.Versions[i] = apiextensionsv1.CustomResourceDefinitionVersion{
-				Name: v.Name, Served: v.Served, Storage: v.Storage, Deprecated: v.Deprecated, Subresources: v.Subresources,
+				Name: v.Name, Served: v.Served, Storage: v.Storage, Deprecated: v.Deprecated, Subresources: v.Subresources, Schema: v.Schema,
 			}
 		}
 		if c := crd.Spec.Conversion; c != nil && c.Webhook != nil && c.Webhook.ClientConfig != nil {
@@ -43,14 +44,8 @@ func stripper(fieldManager, labelKey string) func(any) (any, error) {
 	}
 }
 
-// shapeKey is where the cache keeps the digest of what it drops. No API server takes such a key.
-const shapeKey = "schemas and conversion"
-
-// shapeOf is a digest of what API servers read and store the objects of a CRD by. Certificates do not count.
+// shapeOf is a digest of what API servers read and store the objects of a CRD by. Certificates do not count. Each schema is a digest itself.
 func shapeOf(crd *apiextensionsv1.CustomResourceDefinition) string {
-	if kept, stripped := crd.Annotations[shapeKey]; stripped {
-		return kept
-	}
 	digest := sha256.New()
 	to := json.NewEncoder(digest)
 	conversion := crd.Spec.Conversion.DeepCopy()
@@ -63,6 +58,24 @@ func shapeOf(crd *apiextensionsv1.CustomResourceDefinition) string {
 		_ = to.Encode([]any{v.Name, v.Schema})
 	}
 	return hex.EncodeToString(digest.Sum(nil))
+}
+
+var crdsResource = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+
+// whole reads a CRD with its schemas, which neither the cache nor the other client has, when there is room to decode it.
+func (r *Reconciler) whole(ctx context.Context, name string, take func(*apiextensionsv1.CustomResourceDefinition) error) error {
+	return rewrite.Retry{Clock: r.opts.Clock}.Do(ctx, func() error {
+		return r.objects.TakeWhole(ctx, crdsResource, types.NamespacedName{Name: name}, func(raw []byte) error {
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			if err := utiljson.Unmarshal(raw, crd); err != nil {
+				return err
+			}
+			if crd.ResourceVersion == "" {
+				return rewrite.ErrNoAnswer
+			}
+			return take(crd)
+		})
+	})
 }
 
 func only(m map[string]string, keys ...string) map[string]string {

@@ -19,18 +19,21 @@ import (
 // follower finds what owned fields are at a CRD's storage version. It is nil where
 // they have the same path at the versions that entries are moved from. It reads the
 // CRD anew, since the cache holds neither schemas nor the webhook's CA bundle.
-func (r *Reconciler) follower(ctx context.Context, name, storageVersion string, from []string) (rewrite.Follower, error) {
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := r.live.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
+func (r *Reconciler) follower(ctx context.Context, name, storageVersion string, from []string) (follower rewrite.Follower, err error) {
+	err = r.whole(ctx, name, func(crd *apiextensionsv1.CustomResourceDefinition) error {
+		var webhook func() conversion.Converter
+		if crds.HasWebhook(crd) {
+			webhook = func() conversion.Converter { return r.newCaller(crd) }
+		} else if !regrouped(crd, storageVersion, from) {
+			return nil
+		}
+		follower = fieldownership.New(fieldownership.NewTypes(crd), webhook, followed{r.objects, crd})
+		return nil
+	})
+	if err != nil {
 		return nil, fmt.Errorf("reading the conversion of %s: %w", name, err)
 	}
-	var webhook func() conversion.Converter
-	if crds.HasWebhook(crd) {
-		webhook = func() conversion.Converter { return r.newCaller(crd) }
-	} else if !regrouped(crd, storageVersion, from) {
-		return nil, nil
-	}
-	return fieldownership.New(fieldownership.NewTypes(crd), webhook, followed{r.objects, crd}), nil
+	return follower, nil
 }
 
 // caller calls a CRD's conversion webhook and says which one. An error in what the CRD says of it is one of every call.

@@ -110,11 +110,19 @@ func (r *Reconciler) guard(ctx context.Context, crd *apiextensionsv1.CustomResou
 
 // fieldsOf reads the CRD anew, since the cache holds no schemas. It is nil if no field can be lost: a webhook converts, and
 // answers for what it does, or nothing is pruned.
-func (r *Reconciler) fieldsOf(ctx context.Context, name string) (*fields, error) {
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := r.live.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
-		return nil, &rewrite.Stopped{Cause: rewrite.Unavailable, Err: fmt.Errorf("reading the schemas of %s: %w", name, err)}
+func (r *Reconciler) fieldsOf(ctx context.Context, name string) (f *fields, err error) {
+	unread := r.whole(ctx, name, func(crd *apiextensionsv1.CustomResourceDefinition) error {
+		f, err = r.fieldsIn(crd)
+		return nil
+	})
+	if unread != nil {
+		return nil, &rewrite.Stopped{Cause: rewrite.Unavailable, Err: fmt.Errorf("reading the schemas of %s: %w", name, unread)}
 	}
+	return f, err
+}
+
+// fieldsIn is fieldsOf a CRD that was read with its schemas.
+func (r *Reconciler) fieldsIn(crd *apiextensionsv1.CustomResourceDefinition) (*fields, error) {
 	if crd.Spec.PreserveUnknownFields {
 		return nil, nil
 	}

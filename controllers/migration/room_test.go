@@ -23,7 +23,7 @@ func TestALargeCRDWaitsForTheSchemasOfOthers(t *testing.T) {
 	opts := large.quick()
 	opts.Groups = append(opts.Groups, small.GR.Group)
 	opts.Room = rewrite.NewRoom()
-	leave, err := opts.Room.ForSchemas(t.Context(), func() int { return 2 << 20 })
+	leave, err := opts.Room.ForSchemas(t.Context(), 2<<20)
 	large.Expect(err).NotTo(HaveOccurred())
 	large.controller(opts)
 	large.Eventually(large.Reason, soon).Should(Equal(v1alpha1.ReasonMigrating), "the walk waits")

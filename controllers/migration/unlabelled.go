@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -32,8 +31,7 @@ func (r *Reconciler) unlabelled() source.Source {
 
 // findUnlabelled reads the metadata of all CRDs, a page at a time: with annotations each may be a quarter of a megabyte or more.
 func (r *Reconciler) findUnlabelled(ctx context.Context) (names []string, err error) {
-	resource := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
-	err = r.objects.EachMetadata(ctx, resource, r.opts.Clock, func(crd *metav1.PartialObjectMetadata) {
+	err = r.objects.EachMetadata(ctx, crdsResource, r.opts.Clock, func(crd *metav1.PartialObjectMetadata) {
 		if !crds.OptedIn(crd, r.opts.LabelKey) && r.applied(crd.ManagedFields) {
 			names = append(names, crd.Name)
 		}

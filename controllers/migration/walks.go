@@ -11,11 +11,11 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/controllers/setup"
 	"github.com/moult-dev/moult/policies/plan"
 )
 
@@ -176,15 +176,9 @@ func (r *Reconciler) startWalk(crd *apiextensionsv1.CustomResourceDefinition, o 
 	r.walks.start(&walking{crd: crd, observed: o, mode: mode, walk: walk})
 }
 
-// makeRoom is for the schemas, by which the guard judges all objects, and entries of managedFields are moved.
+// makeRoom is for the schemas, by which the guard judges all objects, and by which entries of managedFields are moved.
 func (r *Reconciler) makeRoom(ctx context.Context, w *walking) (leave func(), err error) {
-	return r.opts.Room.ForSchemas(ctx, func() int {
-		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := r.live.Get(ctx, types.NamespacedName{Name: w.crd.Name}, crd); err != nil {
-			return 0 // the walk reads it again, and reports that
-		}
-		return crd.Size()
-	})
+	return r.opts.Room.ForSchemas(ctx, setup.SchemaBytes(w.crd))
 }
 
 func (r *Reconciler) carryOut(ctx context.Context, w *walking) (plan.Outcome, rewrite.Result, error) {
@@ -288,12 +282,15 @@ var modes = map[plan.Mode]rewrite.Mode{
 
 // schema reads a version's schema from the API server, since the cache holds
 // none. It is nil if the version has none, or has left the CRD.
-func (r *Reconciler) schema(ctx context.Context, name, version string) (*apiextensionsv1.JSONSchemaProps, error) {
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := r.live.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
+func (r *Reconciler) schema(ctx context.Context, name, version string) (schema *apiextensionsv1.JSONSchemaProps, err error) {
+	err = r.whole(ctx, name, func(crd *apiextensionsv1.CustomResourceDefinition) error {
+		schema = schemaAt(crd, version)
+		return nil
+	})
+	if err != nil {
 		return nil, fmt.Errorf("reading the schema of %s: %w", name, err)
 	}
-	return schemaAt(crd, version), nil
+	return schema, nil
 }
 
 // schemaAt is the schema of a version as it was read; nil if it has none.

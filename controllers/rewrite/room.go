@@ -20,7 +20,7 @@ const (
 	// schemasRoom is what the schemas of CRDs take that walks judge objects by, and as much again what those of small CRDs take.
 	schemasRoom = 64 << 20
 
-	// schemaOf is how many times as much as its bytes a CRD's schemas take: 75 for 28,000 fields, which is as many as etcd takes.
+	// schemaOf is how many times as much as its bytes a CRD's schemas take, rather too many: 62 for 25,000 fields when a walk begins.
 	schemaOf = 75
 	// decoded is how many times as much as its bytes metadata takes at most, read and decoded: a hundred thousand labels do.
 	decoded = 9
@@ -33,27 +33,21 @@ const (
 // Room is what the walks of a process hold of metadata at a time, in bytes, however many CRDs and workers there are. The tenant who
 // writes an object decides how large its metadata is. What is larger than all the room is held alone. A walk asks for schemas first, then
 // for pages, then for the visit of an object, then for its fields, and for no more of what it has some of. So no two wait for each other.
-type Room struct{ reading, schemas, small, pages, visits, fields *semaphore.Weighted }
+type Room struct{ schemas, small, pages, visits, fields *semaphore.Weighted }
 
 // NewRoom is for all walks of a process.
 func NewRoom() *Room {
 	return &Room{
-		reading: semaphore.NewWeighted(1), schemas: semaphore.NewWeighted(schemasRoom), small: semaphore.NewWeighted(schemasRoom),
-		pages: semaphore.NewWeighted(pagesRoom), visits: semaphore.NewWeighted(visitsRoom), fields: semaphore.NewWeighted(fieldsRoom),
+		schemas: semaphore.NewWeighted(schemasRoom), small: semaphore.NewWeighted(schemasRoom), pages: semaphore.NewWeighted(pagesRoom),
+		visits: semaphore.NewWeighted(visitsRoom), fields: semaphore.NewWeighted(fieldsRoom),
 	}
 }
 
-// ForSchemas waits for the room that the schemas of a CRD take until leave is called. The size is the CRD's, in bytes, and is asked for
-// while no other is: to know it, the CRD has to be read. Small ones have a room of their own, since a walk over a large CRD may take
-// hours. They wait for one another, too: walks take turns, a page each, so as many may be under way as there are CRDs. The error is
-// the context's.
-func (r *Room) ForSchemas(ctx context.Context, size func() int) (leave func(), err error) {
-	if err := r.reading.Acquire(ctx, 1); err != nil {
-		return nil, err
-	}
-	bytes := min(int64(size())*schemaOf, schemasRoom)
-	r.reading.Release(1)
-	room := r.schemas
+// ForSchemas waits for the room that the schemas of a CRD take until leave is called, by their size in bytes. Small ones have a room of
+// their own, since a walk over a large CRD may take hours. They wait for one another, too: walks take turns, a page each, so as many may
+// be under way as there are CRDs. The error is the context's.
+func (r *Room) ForSchemas(ctx context.Context, size int) (leave func(), err error) {
+	bytes, room := min(int64(size)*schemaOf, schemasRoom), r.schemas
 	if bytes <= schemasRoom/8 {
 		room = r.small
 	}

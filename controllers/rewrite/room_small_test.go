@@ -12,7 +12,7 @@ import (
 func TestTheSchemasOfManySmallCRDsTakeNoMoreThanTheirRoom(t *testing.T) {
 	g := NewWithT(t)
 	room := rewrite.NewRoom()
-	small, large := func() int { return 100 << 10 }, func() int { return 1 << 20 }
+	const small, large = 100 << 10, 1 << 20
 	granted, given := make(chan func(), 100), 0
 	for range cap(granted) {
 		go func() {

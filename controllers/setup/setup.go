@@ -71,17 +71,18 @@ func MetadataOf(crd string) *metav1.PartialObjectMetadata {
 	return named
 }
 
-// Cache is a cache of its own beside the manager's.
+// Cache is a cache of its own beside the manager's. It has digests of the schemas of CRDs.
 func Cache(mgr manager.Manager, opts cache.Options, add ...func(*runtime.Scheme) error) (known cache.Cache, err error) {
 	if opts.Scheme, err = Scheme(add...); err != nil {
 		return nil, err
 	}
-	opts.HTTPClient, opts.Mapper = mgr.GetHTTPClient(), mgr.GetRESTMapper()
-	return cache.New(mgr.GetConfig(), opts)
+	cfg, httpClient := withoutSchemas(mgr.GetConfig(), mgr.GetHTTPClient())
+	opts.HTTPClient, opts.Mapper = httpClient, mgr.GetRESTMapper()
+	return cache.New(cfg, opts)
 }
 
 // OptedIn is a cache of the CRDs that carry the label and of nothing else, each as strip leaves it, which may be called twice for one.
-// One at a time is in memory as it came: decoded, a CRD with many fields takes tens of megabytes.
+// One at a time is in memory as it came: with its annotations, a CRD can take a megabyte.
 func OptedIn(mgr manager.Manager, labelKey string, strip toolscache.TransformFunc) (cache.Cache, error) {
 	return Cache(mgr, cache.Options{
 		ByObject: map[client.Object]cache.ByObject{
@@ -140,8 +141,10 @@ func Client(mgr manager.Manager, known client.Reader, add ...func(*runtime.Schem
 }
 
 // NewClient is a client that takes for an object only what has a UID. A proxy before the API server may answer by itself, with an object
-// that has nothing in it: a CRD without a version, for example.
+// that has nothing in it: a CRD without a version, for example. In place of the schemas of CRDs, it reads
+// digests, so no CRD that it has read may be written as a whole.
 func NewClient(cfg *rest.Config, opts client.Options) (client.Client, error) {
+	cfg, opts.HTTPClient = withoutSchemas(cfg, opts.HTTPClient)
 	c, err := client.New(cfg, opts)
 	return careful{c}, err
 }

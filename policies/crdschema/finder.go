@@ -25,6 +25,7 @@ func Of(crd *apiextensionsv1.CustomResourceDefinition) (*Finder, error) {
 		if err != nil {
 			return nil, err
 		}
+		v.Internal = nil // a CRD can be large, and nothing is found by this
 		f.versions[name] = v
 	}
 	f.to = f.versions[crds.StorageVersion(crd)]

@@ -79,7 +79,7 @@ func (i *Installation) StartWithin(more ...string) (*Controller, *Cgroup) {
 
 func (i *Installation) start(within *Cgroup, more ...string) *Controller {
 	i.t.Helper()
-	road, err := NewRoad(i.cp.Config)
+	road, err := NewRoad(i.cp.Config, i.around...)
 	i.g.Expect(err).NotTo(HaveOccurred())
 	c := &Controller{Road: road, g: i.g, container: i.Deployment.Spec.Template.Spec.Containers[0], addresses: map[string]string{}, ended: make(chan struct{})}
 	dir := i.t.TempDir()
@@ -90,7 +90,7 @@ func (i *Installation) start(within *Cgroup, more ...string) *Controller {
 		command = within.Around(command...)
 	}
 	c.process = exec.Command(command[0], command[1:]...)
-	c.process.Env = append(append(os.Environ(), c.environment()...), "RUNTIME_NAMESPACE="+i.Deployment.Namespace, "KUBECONFIG="+i.kubeconfig(dir, road))
+	c.process.Env = append(append(os.Environ(), c.environment()...), "GOGC=", "RUNTIME_NAMESPACE="+i.Deployment.Namespace, "KUBECONFIG="+i.kubeconfig(dir, road))
 	c.process.Stdout, c.process.Stderr = log, log
 	i.g.Expect(c.process.Start()).To(Succeed())
 	go func() {

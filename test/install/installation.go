@@ -3,6 +3,7 @@ package install
 import (
 	"bytes"
 	"context"
+	"net/http"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -40,6 +41,8 @@ type Installation struct {
 	Deployment *appsv1.Deployment
 	// Token is the ServiceAccount's.
 	Token string
+	// around the transport is what changes the API server's answers to the controller.
+	around []func(http.RoundTripper) http.RoundTripper
 }
 
 // Adopt is the installation whose Deployment somebody else has applied.

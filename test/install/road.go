@@ -37,8 +37,8 @@ type Road struct {
 	seen []Request
 }
 
-// NewRoad leads to the API server of config, which may be anybody's.
-func NewRoad(config *rest.Config) (*Road, error) {
+// NewRoad leads to the API server of config, which may be anybody's, through what is around the transport.
+func NewRoad(config *rest.Config, around ...func(http.RoundTripper) http.RoundTripper) (*Road, error) {
 	target, err := url.Parse(config.Host)
 	if err != nil {
 		return nil, err
@@ -46,6 +46,9 @@ func NewRoad(config *rest.Config) (*Road, error) {
 	transport, err := rest.TransportFor(rest.AnonymousClientConfig(config))
 	if err != nil {
 		return nil, err
+	}
+	for _, wrap := range around {
+		transport = wrap(transport)
 	}
 	r := &Road{}
 	r.server = httptest.NewUnstartedServer(&httputil.ReverseProxy{

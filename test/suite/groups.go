@@ -61,6 +61,7 @@ var long = []string{
 	"TestTheShippedMemoryIsEnough",
 	"TestTheShippedMemoryIsEnoughForAllAtOnce",
 	"TestTheShippedMemoryIsEnoughForLargeMetadata",
+	"TestTheShippedMemoryIsEnoughForManyFields",
 	"TestTheShippedMemoryIsEnoughForWhatAnybodyPacks",
 }
 

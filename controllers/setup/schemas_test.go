@@ -1,0 +1,86 @@
+package setup
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const schemaOfV1 = `{"type":"object","properties":{"openAPIV3Schema":{"type":"object"},"b":{"enum":["}","\"{"]}}}`
+
+// answer is a CRD as the API server has it. An annotation and a manager of fields name a schema, too.
+const answer = `{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1","metadata":{"name":"widgets.example.com","uid":"u","generation":9007199254740993,
+	"annotations":{"openAPIV3Schema":"\u003cmine>","a":"é"},"managedFields":[{"fieldsV1":{"f:openAPIV3Schema":{}}}]},"spec":{"versions":[
+	{"name":"v1","schema":{"openAPIV3Schema":%s},"served":true},{"name":"v2","schema":{"openAPIV3Schema":{}}},{"name":"v3"}]}}`
+
+func TestOfASchemaOnlyItsDigestIsRead(t *testing.T) {
+	g := NewWithT(t)
+	read := func(schema string) *apiextensionsv1.CustomResourceDefinition {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, answer, schema)
+		}))
+		defer server.Close()
+		scheme, err := Scheme()
+		g.Expect(err).NotTo(HaveOccurred())
+		mapper := meta.NewDefaultRESTMapper(nil)
+		mapper.Add(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"), meta.RESTScopeRoot)
+		c, err := NewClient(&rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf"}},
+			client.Options{Scheme: scheme, HTTPClient: server.Client(), Mapper: mapper})
+		g.Expect(err).NotTo(HaveOccurred())
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		g.Expect(c.Get(t.Context(), types.NamespacedName{Name: "widgets.example.com"}, crd)).To(Succeed())
+		return crd
+	}
+	crd := read(schemaOfV1)
+	want := &apiextensionsv1.CustomResourceDefinition{}
+	g.Expect(json.Unmarshal(fmt.Appendf(nil, answer, schemaOfV1), want)).To(Succeed())
+	for i, digest := range []string{"of 93 bytes", "of 2 bytes"} {
+		g.Expect(crd.Spec.Versions[i].Schema.OpenAPIV3Schema.Description).To(HaveSuffix(digest))
+		want.Spec.Versions[i].Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{Description: crd.Spec.Versions[i].Schema.OpenAPIV3Schema.Description}
+	}
+	want.TypeMeta = crd.TypeMeta // the client leaves it out
+	g.Expect(crd).To(Equal(want), "all else is as it is")
+	g.Expect(SchemaBytes(crd)).To(Equal(95))
+	g.Expect(SchemaBytes(want)).To(Equal(95))
+	g.Expect(read(schemaOfV1)).To(Equal(crd))
+	g.Expect(read(strings.Replace(schemaOfV1, "enum", "ENUM", 1))).NotTo(Equal(crd), "another schema has another digest")
+}
+
+// A watch may be silent for an hour after an event.
+func TestAnEventIsReadBeforeTheNextOneComes(t *testing.T) {
+	g := NewWithT(t)
+	out, in := io.Pipe()
+	from, server := io.Pipe()
+	go func() { _ = in.CloseWithError(digest(in, from)) }()
+	events := json.NewDecoder(out)
+	for i := range 3 {
+		go func() {
+			_, _ = fmt.Fprintf(server, `{"type":"ADDED","object":{"n":%d,"openAPIV3Schema":%s}}`+"\n", i, schemaOfV1)
+		}()
+		event := struct{ Object struct{ N int } }{}
+		g.Expect(events.Decode(&event)).To(Succeed())
+		g.Expect(event.Object.N).To(Equal(i))
+	}
+	g.Expect(server.Close()).To(Succeed())
+	g.Expect(events.Decode(&struct{}{})).To(MatchError(io.EOF))
+}
+
+func TestAnAnswerThatIsCutOffIsAnError(t *testing.T) {
+	g := NewWithT(t)
+	for _, length := range []int{1, 100, len(answer) - 1} {
+		g.Expect(digest(io.Discard, strings.NewReader(fmt.Sprintf(answer, schemaOfV1)[:length]))).To(MatchError(io.ErrUnexpectedEOF))
+	}
+	g.Expect(digest(io.Discard, strings.NewReader("<html>"))).NotTo(Succeed())
+}
