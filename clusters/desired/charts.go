@@ -12,6 +12,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/appset"
+	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -128,7 +129,7 @@ func (f *follower) render(chart *charts.Chart, release charts.Release) (*charts.
 func whatMatters(r *charts.Rendering) []map[string]any {
 	var found []map[string]any
 	for _, object := range r.Objects {
-		if matters(object) || installs(object) {
+		if kinds.Matters(object) || kinds.Installs(object) {
 			found = append(found, object.Object)
 		}
 	}

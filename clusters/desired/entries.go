@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moult-dev/moult/clusters/desired/detect"
+	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -81,7 +83,7 @@ func (e *entryPoints) visit(file string, entry fs.DirEntry, err error) error {
 		return nil
 	}
 	content, err := os.ReadFile(file)
-	if err != nil || !ofTools.Match(content) {
+	if err != nil || !detect.Tool.Match(content) {
 		return err
 	}
 	read, err := render.Stream(file, bytes.NewReader(content))
@@ -89,7 +91,7 @@ func (e *entryPoints) visit(file string, entry fs.DirEntry, err error) error {
 		return nil //nolint:nilerr // a template, for example; whoever builds it says what is wrong
 	}
 	for _, object := range read.Objects {
-		if delivers(object) && !isTemplateOfChart(file) {
+		if kinds.Delivers(object) && !isTemplateOfChart(file) {
 			e.add(filepath.Dir(file), object)
 		}
 	}

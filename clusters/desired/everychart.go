@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
@@ -18,7 +19,7 @@ func (e *everywhere) templated(name string, content []byte) bool {
 		return false
 	}
 	e.makes(dir)
-	declared := len(declares.FindAll(content, -1))
+	declared := len(detect.CRD.FindAll(content, -1))
 	var found []*delivery.Object
 	for _, crd := range e.crdsOfChart(dir) {
 		if crd.Place().File == e.tree.Relative(name) || isIncluded(name, dir) && !e.declaring(crd) {
@@ -59,7 +60,7 @@ func isIncluded(name, chart string) bool {
 // declaring reports whether the template of a CRD declares CRDs itself.
 func (e *everywhere) declaring(crd *delivery.Object) bool {
 	content, found := e.fileInRepository(crd.Place().File)
-	return found && declares.Match(content)
+	return found && detect.CRD.Match(content)
 }
 
 // crdsOfChart are the CRDs of a chart with the values of which it has most; none if it cannot be rendered.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -27,9 +28,6 @@ import (
 var whenNotWhat = []string{
 	"interval", "retryInterval", "timeout", "wait", "dependsOn", "healthChecks", "healthCheckExprs", "maxHistory", "revisionHistoryLimit",
 }
-
-// decisive are the kinds of objects that decide what a unit or a HelmRelease brings when it refers to them.
-var decisive = []string{"GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket", "ExternalArtifact", "ConfigMap", "Secret"}
 
 // fingerprint stands for all in the repository that decides what a source brings. That is its own spec and the unit that applies
 // it, the sources and the values that it refers to, and files that are used without being built.
@@ -102,7 +100,7 @@ func (p *fingerprint) object(o *delivery.Object) {
 			p.file(file)
 		}
 	}
-	if len(becoming[o.GetKind()]) == 0 || !installs(o) {
+	if len(kinds.Becoming(o)) == 0 {
 		p.references(o.GetNamespace(), o.Object)
 	}
 	for _, included := range p.included(o) {
@@ -126,10 +124,10 @@ func deciding(object *delivery.Object) map[string]any {
 		unstructured.RemoveNestedField(content, "spec", field)
 	}
 	unstructured.RemoveNestedField(content, "spec", "chart", "spec", "interval")
-	if fields := becoming[object.GetKind()]; len(fields) > 0 && installs(object) {
+	if fields := kinds.Becoming(object); len(fields) > 0 {
 		return map[string]any{"kind": object.GetKind(), "becomes": object.Field(delivery.Under([]string{"spec"}, fields...)...)}
 	}
-	if spec, ok := content["spec"].(map[string]any); ok && (isRelease(object) || object.Is("argoproj.io", "Application")) {
+	if spec, ok := content["spec"].(map[string]any); ok && (kinds.IsHelmRelease(object) || object.Is("argoproj.io", "Application")) {
 		decidingValues(spec)
 	}
 	return content
@@ -206,7 +204,7 @@ func withoutContainers(value any) {
 func (p *fingerprint) references(namespace string, value any) {
 	for _, v := range crdschema.Each(value) {
 		v, _ := v.(map[string]any)
-		if to := delivery.ReferenceOf(delivery.Wrap(v), namespace); to.Name != "" && slices.Contains(decisive, to.Kind) {
+		if to := delivery.ReferenceOf(delivery.Wrap(v), namespace); to.Name != "" && slices.Contains(kinds.Decisive, to.Kind) {
 			for _, found := range p.cluster.Named(to.Kind, to.Namespace, to.Name) {
 				p.object(found)
 			}

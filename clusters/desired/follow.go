@@ -11,6 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 
 	"github.com/moult-dev/moult/clusters/desired/appset"
+	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
@@ -160,11 +161,11 @@ func (f *follower) takeLate() bool {
 
 // take makes a unit of an object that makes a tool apply something, once.
 func (f *follower) take(p pointer) {
-	if f.releases != nil && isRelease(p.by) {
+	if f.releases != nil && kinds.IsHelmRelease(p.by) {
 		f.pending = append(f.pending, p)
 		return
 	}
-	if !delivers(p.by) || f.seen[f.key(p)] {
+	if !kinds.Delivers(p.by) || f.seen[f.key(p)] {
 		return
 	}
 	if !p.last && f.survey == nil && f.waits(p) {
@@ -215,6 +216,3 @@ func unitName(p pointer) string {
 	}
 	return delivery.FullName(namespace, p.by.GetName())
 }
-
-// delivers reports whether an object makes a tool apply something.
-func delivers(object *delivery.Object) bool { return delivery.ToolOf(object) != "" }

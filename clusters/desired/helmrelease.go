@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
@@ -31,10 +32,8 @@ func newReleases() *releases {
 
 // rendered reports whether what a HelmRelease installs is among the units.
 func (r *releases) rendered(by *delivery.Object) bool {
-	return r != nil && isRelease(by) && r.notRendered[by] == nil
+	return r != nil && kinds.IsHelmRelease(by) && r.notRendered[by] == nil
 }
-
-func isRelease(o *delivery.Object) bool { return o.Is("helm.toolkit.fluxcd.io", "HelmRelease") }
 
 // release makes a unit of a HelmRelease if its chart can be rendered. If it cannot, the HelmRelease is unseen, and why is
 // remembered.
@@ -234,7 +233,7 @@ func (f *follower) fluxObject(kind string, to delivery.Reference) *delivery.Obje
 // inNamespace gives objects the namespace of their release, as Helm does, where it matters which that is.
 func inNamespace(objects []*delivery.Object, namespace string) {
 	for _, o := range objects {
-		if o.GetNamespace() == "" && (delivers(o) || installs(o) || o.IsGate() || slices.Contains(decisive, o.GetKind())) {
+		if o.GetNamespace() == "" && (kinds.Delivers(o) || kinds.Installs(o) || o.IsGate() || slices.Contains(kinds.Decisive, o.GetKind())) {
 			o.SetNamespace(namespace)
 		}
 	}

@@ -1,9 +1,13 @@
 package desired
 
 import (
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/moult-dev/moult/clusters/desired/detect"
+	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -140,11 +144,96 @@ func (f *follower) hideFolder(h *hidden, dir string, build func() (*render.Rende
 	}
 	for _, object := range rendering.Objects {
 		crds, unread := object.Inside()
-		if raw, err := object.MarshalJSON(); err == nil && (matters(object) || installs(object) || len(crds)+len(unread) > 0) {
+		if raw, err := object.MarshalJSON(); err == nil && (kinds.Matters(object) || kinds.Installs(object) || len(crds)+len(unread) > 0) {
 			h.built = append(h.built, string(raw))
 		}
-		if delivers(object) {
+		if kinds.Delivers(object) {
 			h.widen(wires)
+		}
+	}
+}
+
+// installed is what of this repository decides about what an object installs.
+func (f *follower) installed(object *delivery.Object) hidden {
+	h := f.chartOf(object)
+	if f.tree == nil {
+		return h
+	}
+	switch {
+	case object.Is("fluxcd.controlplane.io", "ResourceSet"):
+		f.hideResourceSet(&h, object)
+	case object.Is("fluxcd.controlplane.io", "FluxInstance"):
+		f.hideSync(&h, object)
+	case object.Is("source.extensions.fluxcd.io", "ArtifactGenerator"):
+		h.widen(scopeOfCopies(object))
+	default:
+		f.addFolders(&h, object.Field("spec"))
+	}
+	return h
+}
+
+// addFolders adds the folders of this repository that fields such as path and dir name, wherever they stand.
+func (f *follower) addFolders(h *hidden, value any) {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			f.addFolders(h, item)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if slices.Contains([]string{"path", "paths", "dir", "subPath"}, key) {
+				list, isList := v[key].([]any)
+				if !isList {
+					list = []any{v[key]}
+				}
+				for _, item := range list {
+					if path, is := item.(string); is {
+						h.addBelowRoot(f.tree, path)
+					}
+				}
+			}
+			f.addFolders(h, v[key])
+		}
+	}
+}
+
+// hideSync adds what matters in the folder that a FluxInstance has synced, if no unit is built of it: most of them lie in that folder.
+func (f *follower) hideSync(h *hidden, instance *delivery.Object) {
+	dir := folder(f.tree, instance.Text("spec", "sync", "path"))
+	isBuilt := slices.ContainsFunc(f.cluster.Units, func(u *delivery.Unit) bool {
+		return slices.ContainsFunc(u.Dirs, func(built string) bool { return inside(f.inRoot(built), dir) || inside(dir, f.inRoot(built)) })
+	})
+	if dir != "" && !isBuilt && instance.Text("spec", "sync", "kind") == "GitRepository" {
+		f.hideFolder(h, dir, func() (*render.Rendering, error) { return render.Folder(dir, f.options(delivery.Source{})) })
+	}
+}
+
+// hideResourceSet adds what matters in the folders that the Kustomizations and Applications of a ResourceSet may be of, whatever its
+// inputs are.
+func (f *follower) hideResourceSet(h *hidden, set *delivery.Object) {
+	if text := set.Text("spec", "resourcesTemplate"); detect.Tool.MatchString(text) {
+		h.widen(wires)
+	}
+	for _, resource := range set.Entries("spec", "resources") {
+		if from := resource.SourceRef(); from.Kind != "" && from.Kind != "GitRepository" {
+			continue
+		}
+		u := &delivery.Unit{Name: resource.GetName(), Tool: delivery.ToolOf(resource), By: resource}
+		for _, source := range delivery.SourcesOf(resource) {
+			path := strings.NewReplacer("<<", "{{", ">>", "}}").Replace(source.Path)
+			folders := f.foldersLike(resource, path)
+			if len(folders) > mostFolders {
+				h.widen(wires)
+				continue
+			}
+			for _, dir := range folders {
+				f.hideFolder(h, dir, func() (*render.Rendering, error) {
+					if u.Tool == delivery.Flux {
+						return render.Folder(dir, f.fluxOptions(u, source))
+					}
+					return f.argoCDFolder(u, source, dir)
+				})
+			}
 		}
 	}
 }

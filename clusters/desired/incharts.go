@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/unpacking"
@@ -154,7 +155,7 @@ func (e *everywhere) hideWhole(dir, why string) {
 func (e *everywhere) mentionsCRDs(dir string) bool {
 	found := errors.New("found")
 	return errors.Is(eachFile(e.tree, dir, isNotApplied, func(file string) error {
-		if content, err := render.ReadRegular(file); err == nil && declares.Match(content) {
+		if content, err := render.ReadRegular(file); err == nil && detect.CRD.Match(content) {
 			return found
 		}
 		return nil

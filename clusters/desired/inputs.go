@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -97,7 +98,7 @@ func (f *follower) included(source *delivery.Object) []*delivery.Object {
 // inputsOfVariables adds where the values of variables come from that could not be put in, if these stand in something that
 // matters. What could be put in is seen in the objects.
 func (f *follower) inputsOfVariables(u *delivery.Unit) {
-	if !slices.ContainsFunc(u.Objects, func(o *delivery.Object) bool { return f.templated[o] && matters(o) }) {
+	if !slices.ContainsFunc(u.Objects, func(o *delivery.Object) bool { return f.templated[o] && kinds.Matters(o) }) {
 		return
 	}
 	addInput(u, "spec.postBuild of Kustomization "+u.Name, jsonOf(u.By.Field("spec", "postBuild")))

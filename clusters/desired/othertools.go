@@ -8,8 +8,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/moult-dev/moult/clusters/desired/commands"
+	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -66,11 +69,11 @@ var others = []otherTool{
 	// Terraform, in both of its notations; other files of it are about clouds, but for those that give values to variables.
 	{named: regexp.MustCompile(`\.(?:tf|tofu)(?:\.json)?$`), terraform: true, holds: regexp.MustCompile(`\b(?:helm_release|kubernetes_manifest|kubectl_manifest|kustomization_resource|argocd_application|aws_eks_addon|azurerm_kubernetes_cluster_extension|chart_version)\b|\bsource\s*=\s*"[^"\n]*(?:/(?:kubernetes|helm|kubectl)\b|addons|argo-?cd|flux|cert-manager|crds?\b)`)},
 	// Helmsman.
-	{named: ofYAML, words: []string{"helmRepos"}, holds: regexp.MustCompile(`(?m)^helmRepos\s*:`)},
+	{named: detect.YAML, words: []string{"helmRepos"}, holds: regexp.MustCompile(`(?m)^helmRepos\s*:`)},
 	// Ansible.
-	{named: ofYAML, words: []string{"kubernetes.core.", "community.kubernetes.", "redhat.openshift."}, holds: regexp.MustCompile(`\b(?:kubernetes\.core|community\.kubernetes|redhat\.openshift)\.(?:k8s|helm)\w*["']?\s*:`)},
+	{named: detect.YAML, words: []string{"kubernetes.core.", "community.kubernetes.", "redhat.openshift."}, holds: regexp.MustCompile(`\b(?:kubernetes\.core|community\.kubernetes|redhat\.openshift)\.(?:k8s|helm)\w*["']?\s*:`)},
 	// Talos and RKE, which apply them when a cluster begins.
-	{named: ofYAML, words: []string{"inlineManifests", "extraManifests", "addons_include"}, holds: regexp.MustCompile(`\b(?:inlineManifests|extraManifests|addons_include)["']?\s*:`)},
+	{named: detect.YAML, words: []string{"inlineManifests", "extraManifests", "addons_include"}, holds: regexp.MustCompile(`\b(?:inlineManifests|extraManifests|addons_include)["']?\s*:`)},
 	// Timoni.
 	{named: regexp.MustCompile(`\.cue$`), holds: regexp.MustCompile(`(?s)@timoni\(|\bbundle:.*\binstances:`)},
 	// Pulumi, whose programs are not read: their hashes stand for them.
@@ -78,7 +81,7 @@ var others = []otherTool{
 	// cdk8s, likewise.
 	{named: regexp.MustCompile(`/cdk8s\.ya?ml$`), project: true},
 	// What comes with a cluster of eksctl, kops or k0sctl.
-	{named: ofYAML, words: []string{"eksctl.io/", "kops.k8s.io/", "kind: Addons", "k0sctl.k0sproject.io/"}, holds: regexp.MustCompile(`(?m)^addons:[^\n]*(?:\n[ -][^\n]*)*|^  addons:[^\n]*(?:\n  [ -][^\n]*)*|^\s+extensions:[^\n]*(?:\n\s[^\n]*)*`), only: true},
+	{named: detect.YAML, words: []string{"eksctl.io/", "kops.k8s.io/", "kind: Addons", "k0sctl.k0sproject.io/"}, holds: regexp.MustCompile(`(?m)^addons:[^\n]*(?:\n[ -][^\n]*)*|^  addons:[^\n]*(?:\n  [ -][^\n]*)*|^\s+extensions:[^\n]*(?:\n\s[^\n]*)*`), only: true},
 	// What Tilt installs.
 	{named: regexp.MustCompile(`/Tiltfile$`), holds: regexp.MustCompile(`\b(?:helm_remote|helm_resource|helm|k8s_yaml)\([^)]*`), only: true},
 }
@@ -88,7 +91,7 @@ var others = []otherTool{
 func (e *everywhere) otherTools(below, file string) error {
 	at := filepath.ToSlash(file)
 	mine := slices.DeleteFunc(slices.Clone(others), func(tool otherTool) bool { return !tool.named.MatchString(at) })
-	hasCommands := ofCommands.MatchString(at)
+	hasCommands := commands.MayBeIn(at)
 	if len(mine) == 0 && !hasCommands || ForReading(below, file) || e.ctx.Err() != nil {
 		return e.ctx.Err()
 	}
@@ -99,17 +102,17 @@ func (e *everywhere) otherTools(below, file string) error {
 	mine = slices.DeleteFunc(mine, func(tool otherTool) bool { return !tool.mayBeIn(content) })
 	about := ""
 	if len(mine) > 0 {
-		text := plainText(string(content))
+		text := detect.WithoutComments(string(content))
 		for _, tool := range mine {
 			about += e.decides(tool, file, text)
 		}
 	}
-	if hasCommands && running.Match(content) || ofYAML.MatchString(at) && bytes.Contains(content, []byte("crd")) {
-		found := commandsIn(file, content)
-		if found.about != "" {
-			about += found.about + e.elsewhere(file, found.about, found.open)
+	if hasCommands && commands.MayRun(content) || detect.YAML.MatchString(at) && bytes.Contains(content, []byte("crd")) {
+		found := commands.In(file, content)
+		if found.About != "" {
+			about += found.About + e.elsewhere(file, found.About, found.Open)
 		}
-		e.applied = append(e.applied, e.namedIn(file, found.applied)...)
+		e.applied = append(e.applied, e.namedIn(file, found.Applied)...)
 	}
 	if about != "" {
 		e.tree.Reads.File(file)
@@ -144,7 +147,7 @@ func (e *everywhere) decides(tool otherTool, file, text string) string {
 		if len(found) == 0 {
 			return ""
 		}
-		given, open := definitions(text, found)
+		given, open := commands.Definitions(text, found)
 		given = strings.Join(found, "\n") + given
 		return given + e.elsewhere(file, given, open)
 	case tool.terraform:
@@ -192,7 +195,7 @@ func (e *everywhere) applies(path string) error {
 	visit := func(file string) error {
 		switch {
 		case e.tree.Reads.Has(file):
-		case isManifest(filepath.Base(file)):
+		case detect.IsManifest(filepath.Base(file)):
 			return e.file(file)
 		case packed.MatchString(file):
 			e.tree.Reads.File(file)
@@ -216,4 +219,39 @@ func (e *everywhere) addKustomized(dir, file string) {
 			}
 		}
 	}
+}
+
+var (
+	// givingVariables are files in which commands of other files may find the values of their variables.
+	givingVariables = regexp.MustCompile(`/(?:[^/.]+|[^/]*[Mm]akefile[^/]*|[^/]*\.(?:mk|sh|bash|env)|\.env[^/]*|\.[^/]+/.*\.ya?ml|\.[^/]+\.ya?ml|[Tt]askfile\.ya?ml)$`)
+	// fromFile is what takes a value from a file.
+	fromFile = regexp.MustCompile(`(?:\b(?:cat|yq|jq|grep|sed|awk|head|source)\b|<)[^\n|)]*`)
+)
+
+// elsewhere are the lines of other files that give values to the variables of commands in a file, and what these read values from. An argument
+// of a script is given where the script is named.
+func (e *everywhere) elsewhere(file, text string, open []string) string {
+	var found strings.Builder
+	for _, from := range e.namedIn(file, strings.Join(fromFile.FindAllString(text, -1), "\n")) {
+		if info, err := os.Stat(from); err == nil && info.Mode().IsRegular() {
+			found.WriteString(e.sumOf(from))
+		}
+	}
+	if len(open) == 0 {
+		return found.String()
+	}
+	for i, name := range open {
+		open[i] = `(?:export\s+|-\s+)?` + name + `["']?\s*[:?+]{0,2}[:=]`
+		if _, err := strconv.Atoi(name); err == nil {
+			open[i] = `[^\n]*\b` + regexp.QuoteMeta(filepath.Base(file)) + `\b`
+		}
+	}
+	giving := regexp.MustCompile(`(?m)^\s*(?:` + strings.Join(open, "|") + `)[^\n]*`)
+	for _, other := range e.textsOf(givingVariables) {
+		for _, line := range giving.FindAllString(other.text, -1) {
+			e.tree.Reads.File(other.file)
+			found.WriteString(line + "\n")
+		}
+	}
+	return found.String()
 }

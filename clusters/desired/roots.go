@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -61,7 +62,7 @@ func changedAside(t *repository.Tree, files []string) (aside []string, err error
 			continue
 		}
 		content, unread := render.ReadRegular(file)
-		if isLink(file) || !isManifest(filepath.Base(file)) && unread == nil && declares.Match(content) {
+		if isLink(file) || !detect.IsManifest(filepath.Base(file)) && unread == nil && detect.CRD.Match(content) {
 			short, err := filepath.Rel(t.Dir, file)
 			if err != nil {
 				return nil, err
@@ -76,14 +77,14 @@ func changedAside(t *repository.Tree, files []string) (aside []string, err error
 // one no more.
 func (e *everywhere) passedOver(file string) error {
 	info, err := os.Stat(file)
-	if err != nil || !isLink(file) && (info.IsDir() || isManifest(filepath.Base(file))) {
+	if err != nil || !isLink(file) && (info.IsDir() || detect.IsManifest(filepath.Base(file))) {
 		return nil //nolint:nilerr // it is not on this side, or is visited anyway
 	}
 	aside := *e
 	aside.cluster = &delivery.Cluster{}
 	if info.IsDir() {
 		err = eachFile(e.tree, file+string(filepath.Separator)+".", isNotApplied, func(file string) error {
-			if !isManifest(filepath.Base(file)) {
+			if !detect.IsManifest(filepath.Base(file)) {
 				return nil
 			}
 			return aside.file(file)
@@ -159,7 +160,7 @@ func wiredKustomizations(t *repository.Tree, folders []string) (found []string) 
 // installsSomething reports whether a file may hold an object of Flux, Argo CD or something else that installs.
 func installsSomething(file string) bool {
 	content, err := render.ReadRegular(file)
-	return err == nil && (ofTools.Match(content) || ofInstallers.Match(content))
+	return err == nil && (detect.Tool.Match(content) || detect.Installer.Match(content))
 }
 
 // filesIn are the files below a folder, none if there is no such folder.

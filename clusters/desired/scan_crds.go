@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -39,7 +39,7 @@ func Everywhere(ctx context.Context, t *repository.Tree, built []string, options
 			return e.archive(file)
 		case ofPrograms[filepath.Ext(name)] != "":
 			return e.noteProgram(file, ofPrograms[filepath.Ext(name)])
-		case !isManifest(name):
+		case !detect.IsManifest(name):
 			return nil
 		case name == "Chart.yaml", name == "requirements.yaml" && hasFile(filepath.Dir(file), "Chart.yaml"): // the latter with Helm 2's charts
 			return e.chart(file)
@@ -99,15 +99,15 @@ func (e *everywhere) file(name string) error {
 	if pointer := (*render.PointerError)(nil); errors.As(err, &pointer) {
 		return e.pointer(name, pointer)
 	}
-	if err != nil || !mayDeclare(content) {
+	if err != nil || !detect.MayDeclare(content) {
 		return err
 	}
-	says := declares.Match(content)
+	says := detect.CRD.Match(content)
 	if says && bytes.Contains(content, []byte("{{")) && e.templated(name, content) {
 		return nil
 	}
 	read, err := e.builds.File(name, content)
-	if err != nil && (says || declaresEncoded.Match(content)) {
+	if err != nil && (says || detect.EncodedCRD.Match(content)) {
 		e.unseen(name, e.withPartials(name, content), e.inTree(err))
 	}
 	if err != nil {
@@ -165,33 +165,6 @@ func untemplate(crd *delivery.Object) {
 		}
 	}
 }
-
-// isValue is what may stand between a key and its value, in YAML, JSON or a template of either. It is a tag, an anchor, a comment, or the sign
-// of a text in several lines.
-const isValue = `\\?["']?\s*:\s*(?:[!&]\S*\s+|#.*\n\s*|[>|][-+\d]*\s+)*\\?["']?`
-
-// declares finds what may be a CRD.
-var declares = regexp.MustCompile(`kind` + isValue + `(CustomResourceDefinition|(CustomResourceDefinition)?List)\b`)
-
-// written finds letters that are written as numbers, or in UTF-16, and words that go on in another line.
-var written = regexp.MustCompile(`\\(?:x[0-9a-fA-F]{2}|[uU][0-9a-fA-F]{4}|\r?\n)|\x00`)
-
-// mayDeclare reports whether a file may hold CRDs once it is read.
-func mayDeclare(content []byte) bool {
-	return bytes.Contains(content, []byte("CustomResourceDefinition")) || declares.Match(content) || declaresEncoded.Match(content) || written.Match(content)
-}
-
-// declaresEncoded finds the same in base64, as data of a Secret has it, where the word begins at any of three places of a group. It
-// also finds what gzip, bzip2, xz, zstd or zip has packed, which may be anything.
-var declaresEncoded = func() *regexp.Regexp {
-	const word = "CustomResourceDefinition"
-	var encoded []string
-	for before := range 3 {
-		text := base64.StdEncoding.EncodeToString([]byte(strings.Repeat(" ", before) + word))
-		encoded = append(encoded, regexp.QuoteMeta(text[4*((before+2)/3):len(text)-4]))
-	}
-	return regexp.MustCompile(strings.Join(append(encoded, `\b(?:H4sI|Qlpo|KLUv/|UEsDB)`, `/Td6WFoA`), "|"))
-}()
 
 // add puts a CRD into the unit of a folder, the last one as a rule.
 func (e *everywhere) add(dir string, crd *delivery.Object) {

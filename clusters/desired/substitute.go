@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/unpacking"
@@ -77,7 +78,7 @@ func (f *follower) substitute(u *delivery.Unit) error {
 		}
 		for _, name := range of {
 			unknown[name] = true
-			important = important || matters(object)
+			important = important || kinds.Matters(object)
 		}
 	}
 	if len(unknown) > 0 {
@@ -90,11 +91,6 @@ func (f *follower) substitute(u *delivery.Unit) error {
 			"give the variables defaults, as in ${name:=value}, or keep them in a ConfigMap in Git")
 	}
 	return nil
-}
-
-// matters reports whether an object decides about CRDs, gates or what Flux and Argo CD apply.
-func matters(o *delivery.Object) bool {
-	return o.IsCRD() || o.IsGate() || delivers(o)
 }
 
 // substituteIn changes an object as Flux does, by its text. What has no value becomes empty with Flux; it stays as it is

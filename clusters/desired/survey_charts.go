@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 )
@@ -50,5 +51,5 @@ func isTemplate(file string) bool {
 
 func declaresInTemplate(file string) bool {
 	content, err := render.ReadRegular(file)
-	return err == nil && bytes.Contains(content, []byte("{{")) && declares.Match(content)
+	return err == nil && bytes.Contains(content, []byte("{{")) && detect.CRD.Match(content)
 }

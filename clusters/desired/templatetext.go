@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 )
@@ -28,7 +29,7 @@ func (e *everywhere) textOf(chart, content string) string {
 	var text strings.Builder
 	defined, taken := e.definedIn(chart), map[string]bool{}
 	for next := []string{content}; len(next) > 0; next = next[1:] {
-		text.WriteString(plainText(next[0]))
+		text.WriteString(detect.WithoutComments(next[0]))
 		for _, include := range included.FindAllStringSubmatch(next[0], -1) {
 			if body, known := defined[include[1]]; known && !taken[include[1]] {
 				taken[include[1]] = true
@@ -51,8 +52,6 @@ var (
 	// included finds the named templates that a template takes in, and definition where one begins.
 	included   = regexp.MustCompile(`\b(?:include|template)\s+"([^"]+)"`)
 	definition = regexp.MustCompile(`\{\{-?\s*define\s+"([^"]+)"\s*-?\}\}`)
-	// remark finds comments of a template.
-	remark = regexp.MustCompile(`(?s)\{\{-?\s*/\*.*?\*/\s*-?\}\}`)
 )
 
 // definedIn are the named templates of a chart and of those below it, each with all that follows in its file up to the next one.
@@ -81,20 +80,6 @@ func (e *everywhere) definedIn(chart string) map[string]string {
 		return nil
 	})
 	return found
-}
-
-// plainText is a text without comments, empty lines, and spaces at the ends of lines.
-func plainText(text string) string {
-	if strings.Contains(text, "{{") {
-		text = remark.ReplaceAllString(text, "")
-	}
-	var plain strings.Builder
-	for line := range strings.Lines(text) {
-		if line = strings.TrimRight(line, " \t\r\n"); line != "" && !strings.HasPrefix(strings.TrimLeft(line, " \t"), "#") {
-			plain.WriteString(line + "\n")
-		}
-	}
-	return plain.String()
 }
 
 // ofRelease are labels that are otherwise with every release of a chart.

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/moult-dev/moult/clusters/desired/commands"
+	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/render"
 )
 
@@ -40,7 +42,7 @@ func (e *everywhere) valuesOfTerraform(text string) string {
 			known[name[0]] = true
 			for _, file := range files {
 				given := givenIn(file.text, name[1], name[2])
-				if len(known) > mostVariables {
+				if len(known) > commands.MostVariables {
 					given = []string{file.text}
 				}
 				for _, value := range given {
@@ -49,7 +51,7 @@ func (e *everywhere) valuesOfTerraform(text string) string {
 					named = append(named, value)
 				}
 			}
-			if len(known) > mostVariables {
+			if len(known) > commands.MostVariables {
 				return found.String()
 			}
 		}
@@ -111,7 +113,7 @@ func (e *everywhere) textsOf(named *regexp.Regexp) []textFile {
 			return nil
 		}
 		if content, err := render.ReadRegular(file); err == nil {
-			found = append(found, textFile{file, plainText(string(content))})
+			found = append(found, textFile{file, detect.WithoutComments(string(content))})
 		}
 		return nil
 	})

@@ -1,13 +1,22 @@
 package desired
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/commands"
+	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 )
@@ -29,9 +38,9 @@ func (f *follower) findUnseen() {
 			f.findCommands(object, u)
 			switch {
 			case f.rendered(object), f.allBuilt(object):
-			case installs(object):
-				f.unseen(delivery.Unseen{Name: nameOf(object, u), By: object, Why: whatIsInstalled(object)}, u, f.installed(object))
-			case f.tree == nil && delivers(object):
+			case kinds.Installs(object):
+				f.unseen(delivery.Unseen{Name: nameOf(object, u), By: object, Why: kinds.Describe(object)}, u, f.installed(object))
+			case f.tree == nil && kinds.Delivers(object):
 				f.unseen(delivery.Unseen{Name: nameOf(object, u), By: object, Why: "nothing is followed from " + f.cluster.Name}, u, hidden{})
 			}
 		}
@@ -94,4 +103,29 @@ func (f *follower) unseen(s delivery.Unseen, holder *delivery.Unit, h hidden) {
 
 func nameOf(object *delivery.Object, u *delivery.Unit) string {
 	return object.GetKind() + " " + unitName(pointer{by: object, parent: u})
+}
+
+// findCommands notes an object whose commands install or delete what is in no manifest, of whatever kind it is.
+func (f *follower) findCommands(object *delivery.Object, u *delivery.Unit) {
+	if object.IsCRD() || kinds.Delivers(object) || kinds.IsHelmRelease(object) {
+		return
+	}
+	says := maps.Clone(object.Object)
+	delete(says, "metadata")
+	delete(says, "status")
+	raw, err := json.Marshal(says)
+	if err != nil || !commands.MayRun(raw) && !bytes.Contains(raw, []byte("crd")) {
+		return
+	}
+	text, _ := yaml.Marshal(says) // lines, as a person writes them
+	found := commands.In("object.yaml", text)
+	if found.About == "" {
+		return
+	}
+	p := &fingerprint{follower: f, sum: sha256.New(), objects: map[*unstructured.Unstructured]bool{}}
+	p.write("commands", found.About)
+	p.lent(object.GetNamespace(), "", object.Field("spec")) // variables may be there
+	f.cluster.Unseen = append(f.cluster.Unseen, delivery.Unseen{
+		Name: delivery.WithoutHash(nameOf(object, u)), By: object, Why: "a command in it installs, changes or deletes what is in no manifest", Fingerprint: hex.EncodeToString(p.sum.Sum(nil)),
+	})
 }

@@ -1,4 +1,4 @@
-package desired
+package commands
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/moult-dev/moult/clusters/desired/detect"
 )
 
 // statement is one of a script: a command, or several of which one reads what another prints.
@@ -231,7 +233,7 @@ func (s *script) collect(one statement) {
 	var within []statement // each shorter than what it is in, so that this ends
 	for _, text := range scripts {
 		switch {
-		case !strings.ContainsAny(text, " \n") || len(text) >= s.length || !mayRun(text) || declares.MatchString(text):
+		case !strings.ContainsAny(text, " \n") || len(text) >= s.length || !mayRun(text) || detect.CRD.MatchString(text):
 		case len(text) > *s.budget:
 			one.unread = true
 		default:

@@ -1,4 +1,6 @@
-package desired
+// Package kinds reports which objects of a cluster have more applied than they hold themselves. Flux and Argo CD apply what some
+// name, the controllers of others install something, and these refer to still others.
+package kinds
 
 import (
 	"maps"
@@ -6,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
 )
@@ -67,7 +68,31 @@ var becoming = map[string][]string{
 	"ClusterConfig": {"extensions"}, "Kyma": {"modules"},
 }
 
-func installs(object *delivery.Object) bool {
+// Becoming are the fields of spec that decide about the CRDs which an object becomes, or brings; none if all of it may.
+func Becoming(object *delivery.Object) []string {
+	if !Installs(object) {
+		return nil
+	}
+	return becoming[object.GetKind()]
+}
+
+// InstallerGroups are the API groups of what installs something, in their order.
+func InstallerGroups() []string { return slices.Sorted(maps.Keys(installers)) }
+
+// Decisive are the kinds of objects that decide what a unit or a HelmRelease brings when it refers to them.
+var Decisive = []string{"GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket", "ExternalArtifact", "ConfigMap", "Secret"}
+
+// Delivers reports whether an object makes Flux or Argo CD apply something.
+func Delivers(object *delivery.Object) bool { return delivery.ToolOf(object) != "" }
+
+// IsHelmRelease reports whether an object is one of Flux.
+func IsHelmRelease(o *delivery.Object) bool { return o.Is("helm.toolkit.fluxcd.io", "HelmRelease") }
+
+// Matters reports whether an object decides about CRDs, gates or what Flux and Argo CD apply.
+func Matters(o *delivery.Object) bool { return o.IsCRD() || o.IsGate() || Delivers(o) }
+
+// Installs reports whether the controller of an object installs what is not in its manifest.
+func Installs(object *delivery.Object) bool {
 	group := object.GroupVersionKind().Group
 	return slices.Contains(installers[group], object.GetKind()) && (!slices.Contains(ofPolicies, group) || isAboutCRDs(object))
 }
@@ -83,93 +108,8 @@ func isAboutCRDs(policy *delivery.Object) bool {
 	return false
 }
 
-// installed is what of this repository decides about what an object installs.
-func (f *follower) installed(object *delivery.Object) hidden {
-	h := f.chartOf(object)
-	if f.tree == nil {
-		return h
-	}
-	switch {
-	case object.Is("fluxcd.controlplane.io", "ResourceSet"):
-		f.hideResourceSet(&h, object)
-	case object.Is("fluxcd.controlplane.io", "FluxInstance"):
-		f.hideSync(&h, object)
-	case object.Is("source.extensions.fluxcd.io", "ArtifactGenerator"):
-		h.widen(scopeOfCopies(object))
-	default:
-		f.addFolders(&h, object.Field("spec"))
-	}
-	return h
-}
-
-// addFolders adds the folders of this repository that fields such as path and dir name, wherever they stand.
-func (f *follower) addFolders(h *hidden, value any) {
-	switch v := value.(type) {
-	case []any:
-		for _, item := range v {
-			f.addFolders(h, item)
-		}
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			if slices.Contains([]string{"path", "paths", "dir", "subPath"}, key) {
-				list, isList := v[key].([]any)
-				if !isList {
-					list = []any{v[key]}
-				}
-				for _, item := range list {
-					if path, is := item.(string); is {
-						h.addBelowRoot(f.tree, path)
-					}
-				}
-			}
-			f.addFolders(h, v[key])
-		}
-	}
-}
-
-// hideSync adds what matters in the folder that a FluxInstance has synced, if no unit is built of it: most of them lie in that folder.
-func (f *follower) hideSync(h *hidden, instance *delivery.Object) {
-	dir := folder(f.tree, instance.Text("spec", "sync", "path"))
-	isBuilt := slices.ContainsFunc(f.cluster.Units, func(u *delivery.Unit) bool {
-		return slices.ContainsFunc(u.Dirs, func(built string) bool { return inside(f.inRoot(built), dir) || inside(dir, f.inRoot(built)) })
-	})
-	if dir != "" && !isBuilt && instance.Text("spec", "sync", "kind") == "GitRepository" {
-		f.hideFolder(h, dir, func() (*render.Rendering, error) { return render.Folder(dir, f.options(delivery.Source{})) })
-	}
-}
-
-// hideResourceSet adds what matters in the folders that the Kustomizations and Applications of a ResourceSet may be of, whatever its
-// inputs are.
-func (f *follower) hideResourceSet(h *hidden, set *delivery.Object) {
-	if text := set.Text("spec", "resourcesTemplate"); ofTools.MatchString(text) {
-		h.widen(wires)
-	}
-	for _, resource := range set.Entries("spec", "resources") {
-		if from := resource.SourceRef(); from.Kind != "" && from.Kind != "GitRepository" {
-			continue
-		}
-		u := &delivery.Unit{Name: resource.GetName(), Tool: delivery.ToolOf(resource), By: resource}
-		for _, source := range delivery.SourcesOf(resource) {
-			path := strings.NewReplacer("<<", "{{", ">>", "}}").Replace(source.Path)
-			folders := f.foldersLike(resource, path)
-			if len(folders) > mostFolders {
-				h.widen(wires)
-				continue
-			}
-			for _, dir := range folders {
-				f.hideFolder(h, dir, func() (*render.Rendering, error) {
-					if u.Tool == delivery.Flux {
-						return render.Folder(dir, f.fluxOptions(u, source))
-					}
-					return f.argoCDFolder(u, source, dir)
-				})
-			}
-		}
-	}
-}
-
-// whatIsInstalled is the chart of a HelmRelease, as far as its manifest shows it.
-func whatIsInstalled(object *delivery.Object) string {
+// Describe is what an object installs: the chart of a HelmRelease, as far as its manifest shows it.
+func Describe(object *delivery.Object) string {
 	if object.GetKind() == "ClusterResourceSet" {
 		return "it has what ConfigMaps and Secrets hold applied to other clusters"
 	}

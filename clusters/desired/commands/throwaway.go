@@ -1,4 +1,4 @@
-package desired
+package commands
 
 import (
 	"regexp"
@@ -41,7 +41,7 @@ func (j job) goesToThrowaway(standing map[string]call) bool {
 	}
 	known := names.FindAllString(own.String(), -1)
 	for _, found := range another.FindAllStringSubmatch(j.text, -1) {
-		given, _ := definitions(j.text, []string{found[1]})
+		given, _ := Definitions(j.text, []string{found[1]})
 		value := found[1] + "\n" + given
 		isOwn := found[1] != "" && (ofThrowaway.MatchString(value) || slices.ContainsFunc(names.FindAllString(value, -1), func(name string) bool { return name != "KUBECONFIG" && slices.Contains(known, name) }))
 		if !isOwn {

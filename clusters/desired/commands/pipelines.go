@@ -1,4 +1,4 @@
-package desired
+package commands
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/moult-dev/moult/clusters/desired/detect"
 )
 
 // pipeline is a file of YAML or JSON, while the scripts are read that its fields hold.
@@ -54,7 +56,7 @@ func (p *pipeline) node(key string, n *yaml.Node) {
 	case yaml.DocumentNode:
 		p.node(key, n.Content[0])
 	case yaml.ScalarNode:
-		if text := unmasked(n.Value); mayRun(text) && !declares.MatchString(text) {
+		if text := unmasked(n.Value); mayRun(text) && !detect.CRD.MatchString(text) {
 			p.add(parsed(text))
 		}
 	}

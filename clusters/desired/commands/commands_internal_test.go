@@ -1,4 +1,4 @@
-package desired
+package commands
 
 import (
 	"fmt"
@@ -12,13 +12,13 @@ import (
 // Each variable is looked for in the whole text. A text with very many would take hours.
 func TestATextWithManyVariablesCountsAsAWhole(t *testing.T) {
 	var text strings.Builder
-	for i := range 2 * mostVariables {
+	for i := range 2 * MostVariables {
 		fmt.Fprintf(&text, "V%d = $(V%d)\n", i, i+1)
 	}
 	g := NewWithT(t)
-	lines, _ := definitions(text.String(), []string{"kubectl apply -f $(V0)"})
+	lines, _ := Definitions(text.String(), []string{"kubectl apply -f $(V0)"})
 	g.Expect(lines).To(Equal(text.String()))
-	lines, open := definitions("V0 = $(V1)/$(V2)\nV1 = x\nother = y\n", []string{"kubectl apply -f $(V0)"})
+	lines, open := Definitions("V0 = $(V1)/$(V2)\nV1 = x\nother = y\n", []string{"kubectl apply -f $(V0)"})
 	g.Expect(lines).To(Equal("V0 = $(V1)/$(V2)\nV1 = x\n"))
 	g.Expect(open).To(Equal([]string{"V2"}))
 }
@@ -26,16 +26,16 @@ func TestATextWithManyVariablesCountsAsAWhole(t *testing.T) {
 // A substitution is a word that is parsed again. Without a bound, this has no end. What is not read counts.
 func TestScriptsWithinScriptsAreBounded(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(commandsIn("a.sh", []byte("run \"$(kubectl get x)\""))).To(Equal(commands{}))
+	g.Expect(In("a.sh", []byte("run \"$(kubectl get x)\""))).To(Equal(Found{}))
 	for _, depth := range []int{60, 3000} {
 		deep := strings.Repeat("\"kubectl $(kubectl ", depth) + "x" + strings.Repeat(")\"", depth)
-		g.Expect(commandsIn("a.sh", []byte(deep)).about).NotTo(BeEmpty())
+		g.Expect(In("a.sh", []byte(deep)).About).NotTo(BeEmpty())
 	}
 	within := "kubectl apply -f https://example.com/crds.yaml"
 	for range 4 {
 		within = "sh -c " + strconv.Quote(within)
 	}
-	g.Expect(commandsIn("a.sh", []byte(within)).about).To(ContainSubstring("https://example.com/crds.yaml"))
+	g.Expect(In("a.sh", []byte(within)).About).To(ContainSubstring("https://example.com/crds.yaml"))
 }
 
 func FuzzScripts(f *testing.F) {
@@ -43,5 +43,5 @@ func FuzzScripts(f *testing.F) {
 		f.Add("a.sh", text)
 		f.Add("a.yaml", "run: |\n  "+text)
 	}
-	f.Fuzz(func(_ *testing.T, file, text string) { commandsIn(file, []byte(text)) })
+	f.Fuzz(func(_ *testing.T, file, text string) { In(file, []byte(text)) })
 }

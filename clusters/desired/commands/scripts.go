@@ -1,4 +1,4 @@
-package desired
+package commands
 
 import (
 	"maps"
@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/moult-dev/moult/clusters/desired/detect"
 )
 
 // job is what runs together: a script, a target of a Makefile, or a job of a pipeline.
@@ -20,6 +22,9 @@ var (
 	running = regexp.MustCompile(`(?i)\b(?:kubectl|oc|helm|helmfile|argocd|curl|wget|` + strings.Join(slices.Sorted(maps.Keys(bundled)), "|") + `)\b|\bapply -`)
 	known   = regexp.MustCompile(`(?i)\b(?:apply|upgrade|install|` + strings.Join(slices.DeleteFunc(slices.Sorted(maps.Keys(byProgram)), func(name string) bool { return strings.ContainsAny(name, "$.:") }), "|") + `)\b`)
 )
+
+// MayRun reports whether a text may have commands that matter.
+func MayRun(content []byte) bool { return running.Match(content) }
 
 func mayRun(text string) bool { return known.MatchString(text) }
 
@@ -38,7 +43,7 @@ var (
 func jobsIn(file, first, text string) []job {
 	name := ofTemplate.ReplaceAllString(filepath.Base(file), "")
 	switch {
-	case ofYAML.MatchString("/"+name) || strings.HasSuffix(name, ".json"):
+	case detect.YAML.MatchString("/"+name) || strings.HasSuffix(name, ".json"):
 		if jobs, err := jobsOfYAML(text); err == nil {
 			return jobs
 		}

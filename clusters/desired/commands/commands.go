@@ -1,33 +1,25 @@
-package desired
+// Package commands finds commands that bring CRDs to a cluster, in scripts, Makefiles, pipelines and specs of containers. They apply files,
+// fetch them, or install what no file of the repository shows. Nothing is run: a text is parsed as a shell would, as far as it can be.
+//
+// Start with In in commands.go. scripts.go takes a file apart into jobs, shell.go and pipelines.go these into statements, and effects.go
+// has the rules for what a program does. throwaway.go passes over jobs that install into a cluster of their own.
+package commands
 
 import (
-	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/kustomize/kyaml/yaml"
-
-	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/clusters/desired/detect"
 )
 
 var (
-	ofYAML = regexp.MustCompile(`\.ya?ml(?:\.j2)?$`)
 	// ofCommands are files that may have commands: those without an ending, such as Makefile and Jenkinsfile, scripts, and what pipelines
 	// are written in.
 	ofCommands = regexp.MustCompile(`/(?:[^/.]+|[^/]*[Mm]akefile[^/]*|[^/]*\.(?:mk|sh|bash|zsh|bats|ps1|py|groovy|nix|toml|cfg|tf|tofu|tpl|tftpl|ya?ml|ya?ml\.j2)|package\.json)$`)
-	// givingVariables are those of them, and more files, in which commands of other files may find the values of their variables.
-	givingVariables = regexp.MustCompile(`/(?:[^/.]+|[^/]*[Mm]akefile[^/]*|[^/]*\.(?:mk|sh|bash|env)|\.env[^/]*|\.[^/]+/.*\.ya?ml|\.[^/]+\.ya?ml|[Tt]askfile\.ya?ml)$`)
 	// ofProgram is in the address of a program, which brings no manifests by itself, or in the name of an image that has such programs. ofItself
 	// is in a script that installs nothing but a program.
 	ofProgram = regexp.MustCompile(`(?i)linux|darwin|amd64|arm64|x86_64|/bin/|^image: .*(?:kubectl|k8s|kube-?tools|helm|alpine|/cli|bash|busybox|curl)`)
@@ -40,44 +32,20 @@ var (
 	function = regexp.MustCompile(`(?m)^\s*(?:(?:function\s+)?([\w-]+)\s*\(\)|(?:function|define)\s+([\w-]+))`)
 	// printed are the columns of awk, which are written like arguments of a script.
 	printed = regexp.MustCompile(`\bprint\b[^}]*`)
-	// fromFile is what takes a value from a file.
-	fromFile = regexp.MustCompile(`(?:\b(?:cat|yq|jq|grep|sed|awk|head|source)\b|<)[^\n|)]*`)
 )
 
-// findCommands notes an object whose commands install or delete what is in no manifest, of whatever kind it is.
-func (f *follower) findCommands(object *delivery.Object, u *delivery.Unit) {
-	if object.IsCRD() || delivers(object) || isRelease(object) {
-		return
-	}
-	says := maps.Clone(object.Object)
-	delete(says, "metadata")
-	delete(says, "status")
-	raw, err := json.Marshal(says)
-	if err != nil || !running.Match(raw) && !bytes.Contains(raw, []byte("crd")) {
-		return
-	}
-	text, _ := yaml.Marshal(says) // lines, as a person writes them
-	found := commandsIn("object.yaml", text)
-	if found.about == "" {
-		return
-	}
-	p := &fingerprint{follower: f, sum: sha256.New(), objects: map[*unstructured.Unstructured]bool{}}
-	p.write("commands", found.about)
-	p.lent(object.GetNamespace(), "", object.Field("spec")) // variables may be there
-	f.cluster.Unseen = append(f.cluster.Unseen, delivery.Unseen{
-		Name: delivery.WithoutHash(nameOf(object, u)), By: object, Why: "a command in it installs, changes or deletes what is in no manifest", Fingerprint: hex.EncodeToString(p.sum.Sum(nil)),
-	})
+// Found are the commands of a file that matter for CRDs.
+type Found struct {
+	// About are those that bring what no file of the repository shows, with what gives values to their variables. Open are the variables to which
+	// nothing in the file gives one.
+	About string
+	Open  []string
+	// Applied are the commands that apply files, with the same.
+	Applied string
 }
 
-// commands are those of a file that matter for CRDs.
-type commands struct {
-	// about are those that bring what no file of the repository shows, with what gives values to their variables. Open are the variables to which
-	// nothing in the file gives one.
-	about string
-	open  []string
-	// applied are the commands that apply files, with the same.
-	applied string
-}
+// MayBeIn reports by its path with slashes whether a file may have commands.
+func MayBeIn(file string) bool { return ofCommands.MatchString(file) }
 
 // judged is a statement, and what its commands do.
 type judged struct {
@@ -85,9 +53,9 @@ type judged struct {
 	does effect
 }
 
-// commandsIn reads a file. Its lines without comments are given to the shell.
-func commandsIn(file string, content []byte) (found commands) {
-	text := plainText(string(content))
+// In reads a file. Its lines without comments are given to the shell.
+func In(file string, content []byte) (found Found) {
+	text := detect.WithoutComments(string(content))
 	first, _, _ := strings.Cut(string(content), "\n")
 	all, does, bundle := judgedIn(jobsIn(file, first, text), text)
 	var counts, applied []string
@@ -110,12 +78,12 @@ func commandsIn(file string, content []byte) (found commands) {
 		counts = append(counts, release.FindAllString(text, -1)...)
 	}
 	if len(counts) > 0 {
-		given, open := definitions(text, counts)
-		found.about, found.open = strings.Join(counts, "\n")+given, open
+		given, open := Definitions(text, counts)
+		found.About, found.Open = strings.Join(counts, "\n")+given, open
 	}
 	if len(applied) > 0 {
-		given, _ := definitions(text, applied)
-		found.applied = strings.Join(applied, "\n") + given
+		given, _ := Definitions(text, applied)
+		found.Applied = strings.Join(applied, "\n") + given
 	}
 	return found
 }
@@ -177,15 +145,15 @@ func (j judged) counts(all effect) bool {
 		return !ofProgram.MatchString(j.text)
 	}
 	return j.does&applies != 0 && slices.ContainsFunc(j.documents, func(document string) bool {
-		return mayDeclare([]byte(document)) || mayDeliver([]byte(document)) || ofInstallers.MatchString(document)
+		return detect.MayDeclare([]byte(document)) || detect.MayDeliver([]byte(document)) || detect.Installer.MatchString(document)
 	})
 }
 
-// mostVariables are looked up, each in a whole text. Where there are more, all of the text counts.
-const mostVariables = 100
+// MostVariables are looked up, each in a whole text. Where there are more, all of the text counts.
+const MostVariables = 100
 
-// definitions are the lines of a text that give values to the variables that others of its lines name. Open are variables without any.
-func definitions(text string, named []string) (lines string, open []string) {
+// Definitions are the lines of a text that give values to the variables that others of its lines name. Open are variables without any.
+func Definitions(text string, named []string) (lines string, open []string) {
 	var found strings.Builder
 	for known := map[string]bool{}; len(named) > 0; named = named[1:] {
 		for _, one := range variable.FindAllStringSubmatch(printed.ReplaceAllString(named[0], ""), -1) {
@@ -193,7 +161,7 @@ func definitions(text string, named []string) (lines string, open []string) {
 			if known[name] {
 				continue
 			}
-			if known[name] = true; len(known) > mostVariables {
+			if known[name] = true; len(known) > MostVariables {
 				return text, nil
 			}
 			giving := givingIn(text, name).FindAllString(text, -1)
@@ -219,32 +187,4 @@ func givingIn(text, name string) *regexp.Regexp {
 		return regexp.MustCompile(`(?m)^.*\b(?:` + cmp.Or(strings.Join(functions, "|"), `\z.`) + `)[ ,].*$`)
 	}
 	return regexp.MustCompile(`(?m)^(?:.*[^\w\n-])?` + name + `["']?(?:\s*[:?+]{0,2}[:=](?:\\\n|[^\n])*(?:\n\s+(?:description|required|type|default|options|sh):[^\n]*)*|\s+in\b[^\n]*|\s*\n\s*value:[^\n]*)`)
-}
-
-// elsewhere are the lines of other files that give values to the variables of commands in a file, and what these read values from. An argument
-// of a script is given where the script is named.
-func (e *everywhere) elsewhere(file, commands string, open []string) string {
-	var found strings.Builder
-	for _, from := range e.namedIn(file, strings.Join(fromFile.FindAllString(commands, -1), "\n")) {
-		if info, err := os.Stat(from); err == nil && info.Mode().IsRegular() {
-			found.WriteString(e.sumOf(from))
-		}
-	}
-	if len(open) == 0 {
-		return found.String()
-	}
-	for i, name := range open {
-		open[i] = `(?:export\s+|-\s+)?` + name + `["']?\s*[:?+]{0,2}[:=]`
-		if _, err := strconv.Atoi(name); err == nil {
-			open[i] = `[^\n]*\b` + regexp.QuoteMeta(filepath.Base(file)) + `\b`
-		}
-	}
-	giving := regexp.MustCompile(`(?m)^\s*(?:` + strings.Join(open, "|") + `)[^\n]*`)
-	for _, other := range e.textsOf(givingVariables) {
-		for _, line := range giving.FindAllString(other.text, -1) {
-			e.tree.Reads.File(other.file)
-			found.WriteString(line + "\n")
-		}
-	}
-	return found.String()
 }
