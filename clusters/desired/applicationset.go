@@ -3,12 +3,12 @@ package desired
 import (
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/desired/appset"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
@@ -19,7 +19,7 @@ import (
 // there is one unit with the reason.
 func (f *follower) generated(p pointer) []*delivery.Unit {
 	set := p.by
-	applications, err := appset.Applications(set, setFiles{f}, f.clusters)
+	applications, err := appset.Applications(set, f.tree, f.clusters)
 	if err != nil {
 		unseen := &delivery.Unit{Name: unitName(p), Tool: delivery.ArgoCD, By: p.by, Parent: p.parent, Sources: delivery.SourcesOf(set), Unseen: err.Error()}
 		f.hideSet(unseen)
@@ -43,51 +43,6 @@ func (f *follower) generated(p pointer) []*delivery.Unit {
 	return units
 }
 
-// setFiles are the repository as a generator sees it.
-type setFiles struct{ *follower }
-
-// Folders implements appset.Repository.
-func (s setFiles) Folders() (found []string) {
-	if s.allFolders != nil {
-		return s.allFolders
-	}
-	_ = filepath.WalkDir(s.tree.Root, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.IsDir() {
-			return nil //nolint:nilerr // what cannot be read is not there
-		}
-		if strings.HasPrefix(entry.Name(), ".") && name != s.tree.Root {
-			return filepath.SkipDir
-		}
-		if name != s.tree.Root {
-			found = append(found, s.tree.Relative(name))
-		}
-		return nil
-	})
-	slices.Sort(found)
-	s.allFolders = found
-	return found
-}
-
-// Files implements appset.Repository.
-func (s setFiles) Files(fits func(path string) bool) (map[string][]byte, error) {
-	found := map[string][]byte{}
-	err := filepath.WalkDir(s.tree.Root, func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && entry.Name() == ".git":
-			return filepath.SkipDir
-		case !entry.Type().IsRegular() || !fits(s.tree.Relative(name)):
-			return nil
-		}
-		s.tree.Reads.File(name)
-		content, err := render.ReadRegular(name)
-		found[s.tree.Relative(name)] = content
-		return err
-	})
-	return found, err
-}
-
 // mostFolders is how many folders an ApplicationSet that cannot be expanded may be of, to be looked at one by one.
 const mostFolders = 100
 
@@ -101,7 +56,7 @@ func (f *follower) hideSet(u *delivery.Unit) {
 			folders = append(folders, f.foldersLike(u.By, source.Path)...)
 		}
 	}
-	if much != wires || len(folders) == 0 || len(folders) > mostFolders || holdsKey(u.By.Field("spec", "generators"), "template") {
+	if much != files.Wires || len(folders) == 0 || len(folders) > mostFolders || holdsKey(u.By.Field("spec", "generators"), "template") {
 		f.hiddenOf(u).widen(much)
 		return
 	}
@@ -128,9 +83,9 @@ func (f *follower) foldersLike(set *delivery.Object, path string) (found []strin
 		rest = rest[at[1]:]
 	}
 	pattern := regexp.MustCompile("^" + like.String() + regexp.QuoteMeta(rest) + "$")
-	for _, folder := range (setFiles{f}).Folders() {
+	for _, folder := range f.tree.Folders() {
 		if pattern.MatchString(folder) || pattern.MatchString(folder+"/") { // nothing may come behind a slash
-			found = append(found, f.inRoot(folder))
+			found = append(found, f.tree.Absolute(folder))
 		}
 	}
 	return found

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -39,12 +40,12 @@ func (f *follower) argoCDSource(u *delivery.Unit, d delivery.Source) {
 		return
 	case strings.Contains(path, "{{"):
 		u.Unseen = "its path is a template"
-		f.hiddenOf(u).widen(wires)
+		f.hiddenOf(u).widen(files.Wires)
 		return
 	case source.Field("plugin") != nil:
 		u.Unseen = "it is rendered by a plugin"
-		f.hiddenOf(u).add(folder(f.tree, path))
-		f.hiddenOf(u).widen(everything) // a plugin reads what it likes
+		f.hiddenOf(u).add(f.tree.Folder(path))
+		f.hiddenOf(u).widen(files.Everything) // a plugin reads what it likes
 		return
 	}
 	url := elsewhere(u, source)
@@ -60,20 +61,20 @@ func (f *follower) argoCDSource(u *delivery.Unit, d delivery.Source) {
 		f.argoCDFromElsewhere(u, unseen, d)
 		return
 	}
-	if dir := folder(f.tree, path); dir != "" && hasFile(dir, "Chart.yaml") {
+	if dir := f.tree.Folder(path); dir != "" && files.HasChart(dir) {
 		f.argoCDChart(u, source, dir)
 		return
 	}
 	if why := f.notAsItLies(u, source, path); why != "" {
 		u.Unseen = why
-		f.hiddenOf(u).add(folder(f.tree, path))
-		f.hiddenOf(u).widen(data)
+		f.hiddenOf(u).add(f.tree.Folder(path))
+		f.hiddenOf(u).widen(files.Data)
 		return
 	}
 	if at := source.Text("targetRevision"); isPin(at) {
 		u.Pinned = "revision " + at
 	}
-	if f.build(u, path, func(dir string) (*render.Rendering, error) { return f.argoCDFolder(u, d, dir) }); folder(f.tree, path) == "" {
+	if f.build(u, path, func(dir string) (*render.Rendering, error) { return f.argoCDFolder(u, d, dir) }); f.tree.Folder(path) == "" {
 		f.argoCDFromElsewhere(u, unseen, d)
 	}
 }
@@ -107,7 +108,7 @@ func (f *follower) argoCDFolder(u *delivery.Unit, d delivery.Source, dir string)
 	source := d.Settings
 	if render.KustomizationIn(dir) == "" {
 		return render.Directory(dir, render.DirectoryOptions{
-			Recurse: source.True("directory", "recurse"), Root: f.rootOf(dir), Note: f.note(),
+			Recurse: source.True("directory", "recurse"), Root: f.rootOf(dir), Note: f.tree.Note(),
 			Include: source.Text("directory", "include"), Exclude: source.Text("directory", "exclude"),
 		})
 	}

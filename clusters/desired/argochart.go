@@ -75,7 +75,7 @@ func (f *follower) argoCDChartOf(u *delivery.Unit, source *delivery.Object, dir 
 		}
 		chart, err := f.chartIn(dir)
 		if err != nil {
-			err = f.inTree(err)
+			err = f.tree.Shorten(err)
 		}
 		return chart, err
 	}

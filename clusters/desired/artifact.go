@@ -13,6 +13,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
@@ -184,7 +185,7 @@ func (f *follower) artifactSource(generator *delivery.Object, alias string, into
 		}
 	}
 	if elsewhere == "" && pinned == "" {
-		return f.filesOf(repository, true)
+		return filesOf(f.tree, repository, true)
 	}
 	there, err := f.artifactElsewhere(from, repository)
 	switch {
@@ -196,22 +197,22 @@ func (f *follower) artifactSource(generator *delivery.Object, alias string, into
 		return sourceFiles{}, &otherSourceError{err.Error()}
 	}
 	into.elsewhere = append(into.elsewhere, repository.Text("spec", "url"))
-	return there.filesOf(repository, false)
+	return filesOf(there, repository, false)
 }
 
 // artifactElsewhere fetches what a GitRepository has of another repository.
-func (f *follower) artifactElsewhere(from delivery.Reference, repository *delivery.Object) (*follower, error) {
+func (f *follower) artifactElsewhere(from delivery.Reference, repository *delivery.Object) (*files.Tree, error) {
 	if f.repositorySource == nil || repository == nil || from.Kind != "GitRepository" || pinnedTo(repository) == "" {
 		return nil, charts.ErrNotAsked
 	}
 	tree, err := f.repositorySource.Fetch(f.ctx, repository.Text("spec", "url"), pinnedTo(repository))
-	return &follower{tree: tree}, err
+	return files.Of(tree), err
 }
 
 // filesOf are those of the whole tree that a GitRepository hands on.
-func (f *follower) filesOf(repository *delivery.Object, ours bool) (sourceFiles, error) {
-	root, err := os.OpenRoot(f.tree.Root)
-	return sourceFiles{root: root, ignored: f.ignoredBy(repository), ours: ours}, err
+func filesOf(t *files.Tree, repository *delivery.Object, ours bool) (sourceFiles, error) {
+	root, err := os.OpenRoot(t.Root)
+	return sourceFiles{root: root, ignored: ignoredBy(t, repository), ours: ours}, err
 }
 
 // fluxArtifact fills a unit with what an artifact has that is made of this repository, if that can be told. The error says
@@ -223,7 +224,7 @@ func (f *follower) fluxArtifact(u *delivery.Unit, d delivery.Source) error {
 	}
 	staged, err := f.staged(made)
 	if err != nil {
-		return f.inTree(err)
+		return f.tree.Shorten(err)
 	}
 	at := strings.TrimPrefix(path.Clean("/"+filepath.ToSlash(d.Path)), "/")
 	switch {
@@ -245,21 +246,21 @@ func (f *follower) fluxArtifact(u *delivery.Unit, d delivery.Source) error {
 		u.Dirs = append(u.Dirs, f.tree.Relative(dir))
 	}
 	u.Elsewhere = append(u.Elsewhere, staged.elsewhere...)
-	u.Objects = append(u.Objects, placed(rendering, func(at finding.Place) finding.Place { return f.inRepository(staged.place(at)) })...)
+	u.Objects = append(u.Objects, files.Placed(rendering, func(at finding.Place) finding.Place { return f.tree.Place(staged.place(at)) })...)
 	return nil
 }
 
 // scopeOfCopies is how much of the repository may decide about what a generator makes.
-func scopeOfCopies(generator *delivery.Object) scope {
+func scopeOfCopies(generator *delivery.Object) files.Scope {
 	for _, one := range generator.Entries("spec", "artifacts") {
 		for _, operation := range one.Entries("copy") {
 			from, to := path.Ext(operation.Text("from")), path.Ext(operation.Text("to"))
 			if operation.Text("strategy") == unpacks || !strings.HasSuffix(operation.Text("to"), "/") && to != "" && from != to {
-				return everything
+				return files.Everything
 			}
 		}
 	}
-	return data
+	return files.Data
 }
 
 // allBuilt reports whether each artifact of an ArtifactGenerator is taken by Kustomizations here, and all of these were built.

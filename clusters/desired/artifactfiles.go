@@ -10,6 +10,8 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+
+	"github.com/moult-dev/moult/clusters/desired/files"
 )
 
 // sourceFiles are the files of a Git repository that source-controller hands on: without what it ignores, and without links.
@@ -85,8 +87,8 @@ func (s sourceFiles) has(name string) bool {
 
 // ofGit is what is never handed on, and inArtifact what is not in an artifact of source-watcher either.
 var (
-	ofGit      = gitignore.NewMatcher(patternsIn([]byte(".git/\n.git\n.gitignore\n.gitmodules\n.gitattributes\n"), nil))
-	inArtifact = gitignore.NewMatcher(patternsIn([]byte(ignoredByDefault), nil))
+	ofGit      = gitignore.NewMatcher(files.PatternsIn([]byte(".git/\n.git\n.gitignore\n.gitmodules\n.gitattributes\n"), nil))
+	inArtifact = gitignore.NewMatcher(files.PatternsIn([]byte(files.IgnoredByDefault), nil))
 )
 
 // copying is an operation that puts files of a source into an artifact.

@@ -23,10 +23,10 @@ func ValuesOf(entry string) (folder string, values []string) {
 func (f *follower) chartEntry(unit *delivery.Unit, dir string, valueFiles []string) {
 	unit.Dirs = []string{f.tree.Relative(dir)}
 	if err := f.addChartEntry(unit, dir, valueFiles); err != nil {
-		unit.Unseen = "it is a chart that cannot be rendered: " + failureOf(f.inTree(err))
+		unit.Unseen = "it is a chart that cannot be rendered: " + failureOf(f.tree.Shorten(err))
 		f.hiddenOf(unit).add(dir)
 		for _, file := range valueFiles {
-			f.hiddenOf(unit).add(f.inRoot(file))
+			f.hiddenOf(unit).add(f.tree.Absolute(file))
 		}
 	}
 }
@@ -38,9 +38,9 @@ func (f *follower) addChartEntry(unit *delivery.Unit, dir string, valueFiles []s
 	}
 	values := map[string]any{}
 	for _, name := range valueFiles {
-		content, found := f.fileInRepository(f.tree.Relative(filepath.Join(dir, filepath.FromSlash(name))))
+		content, found := f.tree.Read(f.tree.Relative(filepath.Join(dir, filepath.FromSlash(name))))
 		if !found {
-			content, found = f.fileInRepository(name)
+			content, found = f.tree.Read(name)
 		}
 		if !found {
 			return fmt.Errorf("there is no file of values %s", name)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/appset"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
@@ -85,7 +86,7 @@ func (f *follower) chartWithin(dir string, depth int) (*charts.Chart, error) {
 	for _, missing := range chart.Missing() {
 		path, local := strings.CutPrefix(missing.Repository, "file://")
 		at := filepath.Join(dir, filepath.FromSlash(path))
-		if !local || !hasFile(at, "Chart.yaml") {
+		if !local || !files.HasChart(at) {
 			continue // if the values switch it off, it is not missed
 		}
 		held, err := f.chartWithin(at, depth+1)
@@ -102,7 +103,7 @@ func (f *follower) chartWithin(dir string, depth int) (*charts.Chart, error) {
 // pointersIn is an error if a file of a chart is not here: what it makes would be another thing.
 func pointersIn(dir string) error {
 	return filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() || !isData(file) && filepath.Ext(file) != ".tgz" {
+		if err != nil || !entry.Type().IsRegular() || !files.IsData(file) && filepath.Ext(file) != ".tgz" {
 			return err
 		}
 		_, err = render.ReadRegular(file)
@@ -159,11 +160,11 @@ func (f *follower) renderWith(chart *charts.Chart, release charts.Release) (*cha
 
 // placedInChart are objects of a chart with their places as a person reads them.
 func (f *follower) placedInChart(objects []*delivery.Object) []*delivery.Object {
-	return placed(&render.Rendering{Objects: objects}, func(at finding.Place) finding.Place {
+	return files.Placed(&render.Rendering{Objects: objects}, func(at finding.Place) finding.Place {
 		if at.File == "" {
 			return at // in an archive
 		}
-		return f.inRepository(at)
+		return f.tree.Place(at)
 	})
 }
 

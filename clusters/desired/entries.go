@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/desired/detect"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
@@ -30,7 +31,7 @@ func EntryPoints(t *repository.Tree) ([]string, error) {
 	if err != nil || !info.IsDir() || render.KustomizationIn(t.Dir) != "" {
 		return nil, err
 	}
-	e := &entryPoints{tree: t, kustomized: map[string][]string{}}
+	e := &entryPoints{tree: files.Of(t), kustomized: map[string][]string{}}
 	if err := filepath.WalkDir(t.Dir, e.visit); err != nil {
 		return nil, err
 	}
@@ -48,20 +49,9 @@ func EntryPoints(t *repository.Tree) ([]string, error) {
 	return found, nil
 }
 
-// forReading are names of folders from which no cluster gets anything.
-var forReading = []string{"doc", "docs", "example", "examples", "sample", "samples", "test", "tests", "testdata", "e2e", "vendor", "node_modules"}
-
-// ForReading reports whether a file lies in such a folder, or in a hidden one, below another folder.
-func ForReading(below, file string) bool {
-	short, err := filepath.Rel(below, filepath.Dir(file))
-	return err == nil && slices.ContainsFunc(strings.Split(filepath.ToSlash(short), "/"), func(folder string) bool {
-		return slices.Contains(forReading, folder) || isHidden(folder) && filepath.IsLocal(folder) && folder != "."
-	})
-}
-
 // entryPoints is a search under way. All folders are absolute.
 type entryPoints struct {
-	tree *repository.Tree
+	tree *files.Tree
 	// holders are folders with Kustomizations or Applications, selves those that a Kustomization in them applies, and targets
 	// the others that are applied.
 	holders, selves, targets []string
@@ -77,7 +67,7 @@ func (e *entryPoints) visit(file string, entry fs.DirEntry, err error) error {
 		e.kustomized[filepath.Dir(file)] = render.Local(filepath.Dir(file), e.tree.Root)
 	}
 	switch {
-	case entry.IsDir() && file != e.tree.Dir && (strings.HasPrefix(entry.Name(), ".") || slices.Contains(forReading, entry.Name())):
+	case entry.IsDir() && file != e.tree.Dir && (strings.HasPrefix(entry.Name(), ".") || detect.IsForReading(entry.Name())):
 		return filepath.SkipDir
 	case !entry.Type().IsRegular() || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(filepath.ToSlash(file))):
 		return nil
@@ -91,21 +81,11 @@ func (e *entryPoints) visit(file string, entry fs.DirEntry, err error) error {
 		return nil //nolint:nilerr // a template, for example; whoever builds it says what is wrong
 	}
 	for _, object := range read.Objects {
-		if kinds.Delivers(object) && !isTemplateOfChart(file) {
+		if kinds.Delivers(object) && !files.IsTemplateOfChart(file) {
 			e.add(filepath.Dir(file), object)
 		}
 	}
 	return nil
-}
-
-// isTemplateOfChart reports whether a file lies below templates/ of a chart: what Helm makes of it is applied, and not the file.
-func isTemplateOfChart(file string) bool {
-	for dir := filepath.Dir(file); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if filepath.Base(dir) == "templates" && hasFile(filepath.Dir(dir), "Chart.yaml") {
-			return true
-		}
-	}
-	return false
 }
 
 func (e *entryPoints) add(holder string, object *delivery.Object) {
@@ -113,10 +93,10 @@ func (e *entryPoints) add(holder string, object *delivery.Object) {
 		e.holders = append(e.holders, holder)
 	}
 	for _, source := range delivery.SourcesOf(object) {
-		dir := folder(e.tree, source.Path)
+		dir := e.tree.Folder(source.Path)
 		switch {
 		case dir == "" || source.Path == "" || strings.Contains(source.Path, "{{"):
-		case inside(holder, dir):
+		case files.Inside(holder, dir):
 			if appliesBelow(object, source, dir) || holder == dir {
 				e.selves = append(e.selves, dir)
 			}
@@ -138,7 +118,7 @@ func appliesBelow(by *delivery.Object, s delivery.Source, dir string) bool {
 func (e *entryPoints) candidates() []string {
 	all := slices.Clone(e.selves)
 	for _, holder := range e.aroundHolders() {
-		if !slices.ContainsFunc(e.targets, func(target string) bool { return inside(holder, target) }) {
+		if !slices.ContainsFunc(e.targets, func(target string) bool { return files.Inside(holder, target) }) {
 			all = append(all, holder)
 		}
 	}
@@ -148,7 +128,7 @@ func (e *entryPoints) candidates() []string {
 	slices.Sort(all)
 	var outermost []string
 	for _, dir := range slices.Compact(all) {
-		if !slices.ContainsFunc(outermost, func(around string) bool { return inside(dir, around) }) {
+		if !slices.ContainsFunc(outermost, func(around string) bool { return files.Inside(dir, around) }) {
 			outermost = append(outermost, dir)
 		}
 	}
@@ -161,14 +141,14 @@ func (e *entryPoints) aroundHolders() (all []string) {
 	around := map[string][]string{} // by a folder, those of which kustomizations are built of it
 	for _, dir := range slices.Sorted(maps.Keys(e.kustomized)) {
 		for _, file := range e.kustomized[dir] {
-			if part := filepath.Dir(file); part != dir && !inside(part, dir) && !slices.Contains(around[part], dir) {
+			if part := filepath.Dir(file); part != dir && !files.Inside(part, dir) && !slices.Contains(around[part], dir) {
 				around[part] = append(around[part], dir)
 			}
 		}
 	}
 	for _, holder := range e.holders {
 		outermost := slices.DeleteFunc(slices.Clone(around[holder]), func(dir string) bool {
-			return len(around[dir]) > 0 || slices.ContainsFunc(e.targets, func(target string) bool { return inside(dir, target) })
+			return len(around[dir]) > 0 || slices.ContainsFunc(e.targets, func(target string) bool { return files.Inside(dir, target) })
 		})
 		if len(outermost) == 0 {
 			outermost = []string{holder}
@@ -176,11 +156,6 @@ func (e *entryPoints) aroundHolders() (all []string) {
 		all = append(all, outermost...)
 	}
 	return all
-}
-
-func inside(path, folder string) bool {
-	short, err := filepath.Rel(folder, path)
-	return err == nil && filepath.IsLocal(short)
 }
 
 // leavesOut reports whether manifests in folders below would be missed that somebody else than Argo CD may apply.
@@ -191,7 +166,7 @@ func leavesOut(dir string, plain *render.Rendering) bool {
 	}
 	missed := false
 	err := filepath.WalkDir(dir, func(file string, _ fs.DirEntry, err error) error {
-		missed = missed || filepath.Dir(file) != dir && isData(file)
+		missed = missed || filepath.Dir(file) != dir && files.IsData(file)
 		return err
 	})
 	return missed || err != nil

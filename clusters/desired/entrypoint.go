@@ -10,6 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/moult-dev/moult/clusters/desired/detect"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/unpacking"
@@ -34,16 +36,16 @@ func (f *follower) entry(entry string) (*delivery.Unit, error) {
 	if !info.IsDir() {
 		path = filepath.Dir(path)
 	}
-	if entry != "" && hasFile(path, "Chart.yaml") && render.KustomizationIn(path) == "" {
+	if entry != "" && files.HasChart(path) && render.KustomizationIn(path) == "" {
 		f.chartEntry(unit, path, values)
 		return unit, nil
 	}
 	if err := f.buildEntry(unit, path, entry != ""); err != nil {
-		return nil, f.inTree(err)
+		return nil, f.tree.Shorten(err)
 	}
 	for _, object := range unit.Objects {
 		deliveries := delivery.SourcesOf(object)
-		if len(deliveries) == 1 && folder(f.tree, deliveries[0].Path) == path && deliveries[0].Path != "" {
+		if len(deliveries) == 1 && f.tree.Folder(deliveries[0].Path) == path && deliveries[0].Path != "" {
 			if unit := f.unit(pointer{by: object, last: true}); unit.Err == nil && unit.Unseen == "" {
 				return unit, nil
 			}
@@ -75,9 +77,9 @@ func (f *follower) readFile(unit *delivery.Unit, path string) error {
 	defer func() { _ = file.Close() }()
 	rendering, err := render.Stream(path, file)
 	if err != nil {
-		return f.inTree(err)
+		return f.tree.Shorten(err)
 	}
-	unit.Objects = placed(rendering, f.inRepository)
+	unit.Objects = files.Placed(rendering, f.tree.Place)
 	return nil
 }
 
@@ -96,7 +98,7 @@ func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error
 		builds = nil // a whole repository most often fails at once
 	}
 	rendering, err := render.Folder(dir, render.Options{Root: f.tree.Root, Network: f.network, Note: f.tree.Reads.File, Builds: builds, LeaveOut: func(file string, content []byte) bool {
-		if !named && ForReading(dir, file) {
+		if !named && detect.ForReading(dir, file) {
 			return true
 		}
 		if !isSnapshot(content) {
@@ -119,7 +121,7 @@ func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error
 		return err
 	}
 	unit.Dirs = []string{f.tree.Relative(dir)}
-	unit.Objects = placed(rendering, f.inRepository)
+	unit.Objects = files.Placed(rendering, f.tree.Place)
 	if named {
 		f.reportSnapshots(snapshots)
 		unit.Objects = append(unit.Objects, f.inJSON(dir, rendering)...)
@@ -138,7 +140,7 @@ func (f *follower) inJSON(dir string, built *render.Rendering) []*delivery.Objec
 	if err != nil || !slices.ContainsFunc(slices.Concat(built.Objects, plain.Objects), isArgoCDs) {
 		return nil // a file that is no manifest is for the tool to refuse
 	}
-	return slices.DeleteFunc(placed(plain, f.inRepository), func(o *delivery.Object) bool { return slices.ContainsFunc(built.Objects, o.Same) })
+	return slices.DeleteFunc(files.Placed(plain, f.tree.Place), func(o *delivery.Object) bool { return slices.ContainsFunc(built.Objects, o.Same) })
 }
 
 // isSnapshot reports whether a file is one that moult snapshot wrote. It is kept in many a repository, and no cluster gets

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/desired/detect"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
@@ -41,8 +42,8 @@ func (e *everywhere) templated(name string, content []byte) bool {
 
 // chartAround is the innermost chart that a folder belongs to, empty if there is none.
 func (e *everywhere) chartAround(dir string) string {
-	for ; inside(dir, e.tree.Root); dir = filepath.Dir(dir) {
-		if hasFile(dir, "Chart.yaml") {
+	for ; files.Inside(dir, e.tree.Root); dir = filepath.Dir(dir) {
+		if files.HasChart(dir) {
 			return dir
 		}
 		if dir == e.tree.Root {
@@ -54,12 +55,12 @@ func (e *everywhere) chartAround(dir string) string {
 
 // isIncluded reports whether a file makes nothing by itself, but templates take it in: a partial, or a file of the chart.
 func isIncluded(name, chart string) bool {
-	return strings.HasPrefix(filepath.Base(name), "_") || !inside(name, filepath.Join(chart, "templates"))
+	return strings.HasPrefix(filepath.Base(name), "_") || !files.Inside(name, filepath.Join(chart, "templates"))
 }
 
 // declaring reports whether the template of a CRD declares CRDs itself.
 func (e *everywhere) declaring(crd *delivery.Object) bool {
-	content, found := e.fileInRepository(crd.Place().File)
+	content, found := e.tree.Read(crd.Place().File)
 	return found && detect.CRD.Match(content)
 }
 

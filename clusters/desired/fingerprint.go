@@ -1,14 +1,9 @@
 package desired
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"hash"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,11 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
-	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
-	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // whenNotWhat are fields of spec that say when and how patiently something is brought, and nothing about what. What is not
@@ -32,10 +26,10 @@ var whenNotWhat = []string{
 // fingerprint stands for all in the repository that decides what a source brings. That is its own spec and the unit that applies
 // it, the sources and the values that it refers to, and files that are used without being built.
 func (f *follower) fingerprint(s delivery.Unseen, holder *delivery.Unit, h hidden) string {
-	p := &fingerprint{follower: f, sum: sha256.New(), objects: map[*unstructured.Unstructured]bool{}, files: map[string]bool{}}
-	p.write("why", s.Why)
+	p := f.newFingerprint()
+	p.Write("why", s.Why)
 	if holder != nil && holder.By != nil {
-		p.write("in", holder.Name)
+		p.Write("in", holder.Name)
 	}
 	p.object(s.By)
 	p.inputs(h.inputs)
@@ -43,42 +37,31 @@ func (f *follower) fingerprint(s delivery.Unseen, holder *delivery.Unit, h hidde
 		p.variablesOf(holder.By)
 	}
 	for _, built := range h.built {
-		p.write("built", built)
+		p.Write("built", built)
 	}
 	for _, file := range h.files {
-		p.file(file)
+		p.File(file)
 	}
-	if h.scope != named && f.tree != nil {
-		p.write("repository", f.all(h.scope))
+	if h.scope != files.Named && f.tree != nil {
+		p.Write("repository", f.tree.Repository(h.scope))
 	}
-	return hex.EncodeToString(p.sum.Sum(nil))
+	return p.Sum()
 }
 
 type fingerprint struct {
 	*follower
+	*files.Digest
 
-	sum     hash.Hash
 	objects map[*unstructured.Unstructured]bool
-	files   map[string]bool
 }
 
-// sumOf stands for files and folders with all below.
-func (f *follower) sumOf(paths ...string) string {
-	p := &fingerprint{follower: f, sum: sha256.New(), files: map[string]bool{}}
-	for _, path := range paths {
-		p.file(path)
-	}
-	return hex.EncodeToString(p.sum.Sum(nil))
-}
-
-// write adds a text in such a way that no other two make the same.
-func (p *fingerprint) write(what, content string) {
-	fmt.Fprintf(p.sum, "%s %d %s\n", what, len(content), content)
+func (f *follower) newFingerprint() *fingerprint {
+	return &fingerprint{follower: f, Digest: f.tree.NewDigest(), objects: map[*unstructured.Unstructured]bool{}}
 }
 
 func (p *fingerprint) inputs(all map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		p.write(name, all[name])
+		p.Write(name, all[name])
 	}
 }
 
@@ -92,12 +75,12 @@ func (p *fingerprint) object(o *delivery.Object) {
 	if err != nil {
 		content = fmt.Append(nil, err)
 	}
-	p.write(o.GetKind()+" "+o.GetName(), string(content))
+	p.Write(o.GetKind()+" "+o.GetName(), string(content))
 	if o.Is("source.toolkit.fluxcd.io", "HelmChart") {
 		chart := p.chartOf(o)
 		p.inputs(chart.inputs)
 		for _, file := range chart.files {
-			p.file(file)
+			p.File(file)
 		}
 	}
 	if len(kinds.Becoming(o)) == 0 {
@@ -111,7 +94,7 @@ func (p *fingerprint) object(o *delivery.Object) {
 // variablesOf adds what a Kustomization puts into its objects, as far as it is in this repository: a Secret may be, too.
 func (p *fingerprint) variablesOf(kustomization *delivery.Object) {
 	content, err := json.Marshal(kustomization.Field("spec", "postBuild"))
-	p.write("postBuild", string(append(content, fmt.Sprint(err)...)))
+	p.Write("postBuild", string(append(content, fmt.Sprint(err)...)))
 	p.references(kustomization.GetNamespace(), kustomization.Field("spec", "postBuild"))
 }
 
@@ -242,58 +225,4 @@ func (p *fingerprint) lent(namespace, field string, value any) {
 			p.lent(namespace, key, v[key])
 		}
 	}
-}
-
-// file adds a file or a folder with all below, and what a chart there takes from beside it. A link counts for what it leads
-// to inside of the repository.
-func (p *fingerprint) file(path string) {
-	p.tree.Reads.File(path)
-	resolved, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		p.write("none", p.tree.Relative(path))
-		return
-	}
-	if short, err := filepath.Rel(p.tree.Root, resolved); err != nil || !filepath.IsLocal(short) || p.files[resolved] {
-		return
-	}
-	p.files[resolved] = true
-	info, err := os.Stat(resolved)
-	if err != nil || info.IsDir() {
-		entries, _ := os.ReadDir(resolved) // sorted
-		for _, entry := range entries {
-			if entry.Name() != ".git" {
-				p.file(filepath.Join(path, entry.Name()))
-			}
-		}
-		return
-	}
-	content, err := render.ReadAsIs(resolved)
-	if err != nil {
-		content = fmt.Append(nil, err)
-	}
-	p.write(p.tree.Relative(path), string(content))
-	if name := filepath.Base(path); name == "Chart.yaml" || name == "requirements.yaml" { // the latter with Helm 2's charts
-		for _, dependency := range dependenciesIn(content) {
-			p.file(filepath.Join(filepath.Dir(resolved), filepath.FromSlash(dependency)))
-		}
-	}
-}
-
-// dependenciesIn are the folders that a chart names as file://….
-func dependenciesIn(chart []byte) []string {
-	var read struct {
-		Dependencies []struct {
-			Repository string `json:"repository"`
-		} `json:"dependencies"`
-	}
-	if unpacking.Unmarshal(chart, &read) != nil {
-		return nil
-	}
-	var folders []string
-	for _, dependency := range read.Dependencies {
-		if folder, found := strings.CutPrefix(dependency.Repository, "file://"); found {
-			folders = append(folders, folder)
-		}
-	}
-	return folders
 }

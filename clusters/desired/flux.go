@@ -3,6 +3,7 @@ package desired
 import (
 	"fmt"
 
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 )
@@ -27,7 +28,7 @@ func (f *follower) flux(u *delivery.Unit) {
 		f.hideBuild(u, d)
 		return
 	}
-	if u.Unseen, u.Pinned = f.fluxSource(by); u.Pinned != "" && f.repositorySource != nil {
+	if u.Unseen, u.Pinned = f.sourceIsHere(by.SourceRef()); u.Pinned != "" && f.repositorySource != nil {
 		u.Unseen, u.Pinned = fmt.Sprintf("it is taken from %s, which need not be what lies here", u.Pinned), ""
 	}
 	if u.Unseen != "" {
@@ -53,12 +54,12 @@ func (f *follower) hideSource(u *delivery.Unit, d delivery.Source) {
 	f.hiddenOf(u).addBelowRoot(f.tree, d.Path)
 	// An artifact may well be made of this repository when it is published.
 	if kind := u.By.Text("spec", "sourceRef", "kind"); kind == "ExternalArtifact" {
-		f.hiddenOf(u).widen(data) // made in the cluster, most likely of this repository
+		f.hiddenOf(u).widen(files.Data) // made in the cluster, most likely of this repository
 		for _, made := range f.artifactsNamed(u.By.SourceRef()) {
 			f.hiddenOf(u).widen(scopeOfCopies(made.generator))
 		}
 	} else if kind != "GitRepository" && len(f.hiddenOf(u).files) > 0 {
-		f.hiddenOf(u).widen(wires)
+		f.hiddenOf(u).widen(files.Wires)
 	}
 }
 

@@ -8,9 +8,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
-
 	"github.com/moult-dev/moult/clusters/desired/appset"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
@@ -26,7 +25,7 @@ import (
 //
 // Charts that are not in the repository are rendered with WithCharts only.
 func Follow(ctx context.Context, t *repository.Tree, entry string, options ...Option) (*delivery.Cluster, error) {
-	f := &follower{ctx: ctx, tree: t, seen: map[string]bool{}, cluster: &delivery.Cluster{Name: entry}, releases: newReleases()}
+	f := &follower{ctx: ctx, tree: files.Of(t), seen: map[string]bool{}, cluster: &delivery.Cluster{Name: entry}, releases: newReleases()}
 	for _, option := range options {
 		option(f)
 	}
@@ -49,7 +48,7 @@ func Stream(name string, r io.Reader) (*delivery.Cluster, error) {
 		return nil, err
 	}
 	f := &follower{cluster: &delivery.Cluster{Name: name}}
-	f.cluster.Units = []*delivery.Unit{{Name: name, Objects: placed(rendering, f.inRepository)}}
+	f.cluster.Units = []*delivery.Unit{{Name: name, Objects: files.Placed(rendering, f.tree.Place)}}
 	f.findTwice()
 	f.findUnseen()
 	return f.cluster, nil
@@ -57,14 +56,12 @@ func Stream(name string, r io.Reader) (*delivery.Cluster, error) {
 
 // follower is one Follow under way.
 type follower struct {
-	tree    *repository.Tree
+	tree    *files.Tree
 	cluster *delivery.Cluster
 	// seen are the Kustomizations and Applications that have become units, so that no circle is walked twice.
 	seen map[string]bool
 	// later are those that need something of a unit that may still come.
 	later []pointer
-	// repository is what all() has found, by how much was asked for.
-	repository map[scope]string
 	// templated are the objects into which Flux puts values that cannot be known.
 	templated map[*delivery.Object]bool
 	// hidden is what of this repository decides about the objects of a unit that are not seen.
@@ -83,12 +80,6 @@ type follower struct {
 	// builds are those of all that is followed with it, nil for none.
 	builds *render.Builds
 	ctx    context.Context //nolint:containedctx // a follower lives as long as one Follow
-	// ignoring are the files that tell Flux what to leave out, nil until somebody asks.
-	ignoring map[string]string
-	// sourceIgnore are the patterns in them, nil until somebody asks.
-	sourceIgnore *[]gitignore.Pattern
-	// allFolders are those of the tree, nil until somebody asks.
-	allFolders []string
 	// stagings are the artifacts that were put together so far.
 	stagings []stagedArtifact
 }

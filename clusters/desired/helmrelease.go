@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/policies/delivery"
 )
@@ -147,30 +148,30 @@ func (f *follower) chartOfRelease(u *delivery.Unit) (*charts.Chart, valuesFiles,
 }
 
 func (f *follower) chartOfTemplate(u *delivery.Unit, t chartTemplate) (*charts.Chart, valuesFiles, error) {
-	files := valuesFiles{names: t.Texts("valuesFiles"), ignoreMissing: t.True("ignoreMissingValuesFiles")}
+	named := valuesFiles{names: t.Texts("valuesFiles"), ignoreMissing: t.True("ignoreMissingValuesFiles")}
 	switch name := t.Text("chart"); {
 	case name == "":
-		return nil, files, charts.ErrNotAsked
+		return nil, named, charts.ErrNotAsked
 	case t.source.Kind == "HelmRepository":
 		chart, err := f.chartOfRepository(t.source, name, t.Text("version"))
-		return chart, files, err
+		return chart, named, err
 	case t.source.Kind != "GitRepository":
-		return nil, files, charts.ErrNotAsked
+		return nil, named, charts.ErrNotAsked
 	}
 	elsewhere, pinned := f.sourceIsHere(t.source)
-	dir := folder(f.tree, t.Text("chart"))
+	dir := f.tree.Folder(t.Text("chart"))
 	switch {
 	case elsewhere != "":
-		return nil, files, errors.New(elsewhere)
-	case dir == "" || !hasFile(dir, "Chart.yaml"):
-		return nil, files, fmt.Errorf("there is no chart %s in this repository", t.Text("chart"))
+		return nil, named, errors.New(elsewhere)
+	case dir == "" || !files.HasChart(dir):
+		return nil, named, fmt.Errorf("there is no chart %s in this repository", t.Text("chart"))
 	}
-	u.Pinned, u.Dirs, files.below = pinned, []string{f.tree.Relative(dir)}, f.tree.Root
+	u.Pinned, u.Dirs, named.below = pinned, []string{f.tree.Relative(dir)}, f.tree.Root
 	chart, err := f.chartIn(dir)
 	if err != nil {
-		err = f.inTree(err)
+		err = f.tree.Shorten(err)
 	}
-	return chart, files, err
+	return chart, named, err
 }
 
 // chartOfRepository is one of a HelmRepository, of HTTP or OCI.

@@ -4,12 +4,9 @@ import (
 	"cmp"
 	"encoding/base64"
 	"fmt"
-	"path"
-	"path/filepath"
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/charts"
-	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
@@ -42,7 +39,7 @@ func (f *follower) valuesInFiles(chart *charts.Chart, files valuesFiles) (map[st
 	for _, name := range files.names {
 		content, found := chart.File(name)
 		if files.below != "" {
-			content, found = f.fileInRepository(strings.TrimPrefix(name, "/"))
+			content, found = f.tree.Read(strings.TrimPrefix(name, "/"))
 		}
 		if !found && files.ignoreMissing {
 			continue
@@ -56,21 +53,6 @@ func (f *follower) valuesInFiles(chart *charts.Chart, files valuesFiles) (map[st
 		}
 	}
 	return values, nil
-}
-
-// fileInRepository reads a file by its path from the root.
-func (f *follower) fileInRepository(name string) ([]byte, bool) {
-	file := f.inRoot(path.Clean(name))
-	if file == "" {
-		return nil, false
-	}
-	f.tree.Reads.File(file)
-	direct, err := filepath.EvalSymlinks(file)
-	if err != nil || !inside(direct, f.tree.Root) {
-		return nil, false
-	}
-	content, err := render.ReadRegular(direct)
-	return content, err == nil
 }
 
 // valuesFrom adds the values of a ConfigMap or a Secret of this repository.

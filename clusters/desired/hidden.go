@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/desired/detect"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/render"
-	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
@@ -20,7 +20,7 @@ type hidden struct {
 	// inputs are those of the unit.
 	inputs map[string]string
 	// scope is how much of the repository decides, beside files.
-	scope scope
+	scope files.Scope
 	// failed: the files are those of a unit that could not be built.
 	failed bool
 }
@@ -36,7 +36,7 @@ func (f *follower) hiddenOf(u *delivery.Unit) *hidden {
 	return f.hidden[u]
 }
 
-func (h *hidden) widen(to scope) { h.scope = max(h.scope, to) }
+func (h *hidden) widen(to files.Scope) { h.scope = max(h.scope, to) }
 
 func (h *hidden) add(path string) {
 	if path != "" {
@@ -46,8 +46,8 @@ func (h *hidden) add(path string) {
 
 // addBelowRoot adds a folder that is said to be in another repository, if this one has it, too: the other may be a mirror of
 // this one.
-func (h *hidden) addBelowRoot(t *repository.Tree, path string) {
-	if dir := folder(t, path); dir != t.Root && dir != t.Dir {
+func (h *hidden) addBelowRoot(t *files.Tree, path string) {
+	if dir := t.Folder(path); dir != t.Root && dir != t.Dir {
 		h.add(dir)
 	}
 }
@@ -65,10 +65,10 @@ func (f *follower) chartOf(object *delivery.Object) hidden {
 	if f.tree == nil || spec("chart") == "" || spec("sourceRef", "kind") == "HelmRepository" {
 		return h
 	}
-	h.add(folder(f.tree, spec("chart")))
-	h.inputs = f.ignoringFiles()
+	h.add(f.tree.Folder(spec("chart")))
+	h.inputs = f.tree.IgnoringFiles()
 	for _, file := range object.Texts(delivery.Under(fields, "valuesFiles")...) {
-		h.add(f.inRoot(strings.TrimPrefix(file, "/")))
+		h.add(f.tree.Absolute(strings.TrimPrefix(file, "/")))
 	}
 	return h
 }
@@ -79,11 +79,11 @@ func (f *follower) chartOf(object *delivery.Object) hidden {
 // https://argo-cd.readthedocs.io/en/stable/user-guide/helm/#glob-patterns-in-value-files
 func (f *follower) hideChart(u *delivery.Unit, source *delivery.Object, dir string) {
 	f.hiddenOf(u).add(dir)
-	files := source.Texts("helm", "valueFiles")
+	named := source.Texts("helm", "valueFiles")
 	for _, parameter := range source.Entries("helm", "fileParameters") {
-		files = append(files, parameter.Text("path"))
+		named = append(named, parameter.Text("path"))
 	}
-	for _, file := range files {
+	for _, file := range named {
 		inside, below := file, dir
 		if elsewhere, found := strings.CutPrefix(file, "$"); found {
 			_, inside, _ = strings.Cut(elsewhere, "/")
@@ -95,35 +95,27 @@ func (f *follower) hideChart(u *delivery.Unit, source *delivery.Object, dir stri
 		case inside == "" || strings.ContainsAny(inside, "*?[{$"):
 			f.hiddenOf(u).widen(mayBe(inside))
 		case below == f.tree.Root:
-			f.hiddenOf(u).add(f.inRoot(inside))
+			f.hiddenOf(u).add(f.tree.Absolute(inside))
 		case below != "":
 			f.hiddenOf(u).add(filepath.Join(below, filepath.FromSlash(inside)))
 		}
 	}
 	if dir != "" && len(overrides(u, dir)) > 0 {
-		f.hiddenOf(u).widen(data) // they may name other files of values
+		f.hiddenOf(u).widen(files.Data) // they may name other files of values
 	}
 }
 
 // mayBe is how much of the repository a pattern of files may mean.
-func mayBe(pattern string) scope {
-	if pattern == "" || isData(pattern) {
-		return data
+func mayBe(pattern string) files.Scope {
+	if pattern == "" || files.IsData(pattern) {
+		return files.Data
 	}
-	return everything
-}
-
-// inRoot is a path of the repository, empty if it leads out.
-func (f *follower) inRoot(path string) string {
-	if !filepath.IsLocal(filepath.FromSlash(path)) {
-		return ""
-	}
-	return filepath.Join(f.tree.Root, filepath.FromSlash(path))
+	return files.Everything
 }
 
 // hideBuild builds what goes to another cluster, to tell whether what matters in it changes.
 func (f *follower) hideBuild(u *delivery.Unit, d delivery.Source) {
-	dir := folder(f.tree, d.Path)
+	dir := f.tree.Folder(d.Path)
 	if dir == "" {
 		return
 	}
@@ -133,7 +125,7 @@ func (f *follower) hideBuild(u *delivery.Unit, d delivery.Source) {
 // hideFolder builds a folder that may be a unit's, to see whether what matters in it changes. The values of a chart are
 // not known.
 func (f *follower) hideFolder(h *hidden, dir string, build func() (*render.Rendering, error)) {
-	if hasFile(dir, "Chart.yaml") {
+	if files.HasChart(dir) {
 		h.add(dir)
 		return
 	}
@@ -148,7 +140,7 @@ func (f *follower) hideFolder(h *hidden, dir string, build func() (*render.Rende
 			h.built = append(h.built, string(raw))
 		}
 		if kinds.Delivers(object) {
-			h.widen(wires)
+			h.widen(files.Wires)
 		}
 	}
 }
@@ -199,9 +191,11 @@ func (f *follower) addFolders(h *hidden, value any) {
 
 // hideSync adds what matters in the folder that a FluxInstance has synced, if no unit is built of it: most of them lie in that folder.
 func (f *follower) hideSync(h *hidden, instance *delivery.Object) {
-	dir := folder(f.tree, instance.Text("spec", "sync", "path"))
+	dir := f.tree.Folder(instance.Text("spec", "sync", "path"))
 	isBuilt := slices.ContainsFunc(f.cluster.Units, func(u *delivery.Unit) bool {
-		return slices.ContainsFunc(u.Dirs, func(built string) bool { return inside(f.inRoot(built), dir) || inside(dir, f.inRoot(built)) })
+		return slices.ContainsFunc(u.Dirs, func(built string) bool {
+			return files.Inside(f.tree.Absolute(built), dir) || files.Inside(dir, f.tree.Absolute(built))
+		})
 	})
 	if dir != "" && !isBuilt && instance.Text("spec", "sync", "kind") == "GitRepository" {
 		f.hideFolder(h, dir, func() (*render.Rendering, error) { return render.Folder(dir, f.options(delivery.Source{})) })
@@ -212,7 +206,7 @@ func (f *follower) hideSync(h *hidden, instance *delivery.Object) {
 // inputs are.
 func (f *follower) hideResourceSet(h *hidden, set *delivery.Object) {
 	if text := set.Text("spec", "resourcesTemplate"); detect.Tool.MatchString(text) {
-		h.widen(wires)
+		h.widen(files.Wires)
 	}
 	for _, resource := range set.Entries("spec", "resources") {
 		if from := resource.SourceRef(); from.Kind != "" && from.Kind != "GitRepository" {
@@ -223,7 +217,7 @@ func (f *follower) hideResourceSet(h *hidden, set *delivery.Object) {
 			path := strings.NewReplacer("<<", "{{", ">>", "}}").Replace(source.Path)
 			folders := f.foldersLike(resource, path)
 			if len(folders) > mostFolders {
-				h.widen(wires)
+				h.widen(files.Wires)
 				continue
 			}
 			for _, dir := range folders {

@@ -1,7 +1,6 @@
 package desired
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/detect"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/unpacking"
@@ -74,7 +74,7 @@ func (e *everywhere) crdsWith(chart *charts.Chart, values map[string]any) (found
 // asInstalled adds the CRDs of a chart, if it is there: with some files of values, or else with its own values and with each file of
 // values beside them.
 func (e *everywhere) asInstalled(dir string, values []string) {
-	if !hasFile(dir, chartFile) {
+	if !files.HasChart(dir) {
 		return
 	}
 	switch made := e.madeBy(dir); {
@@ -94,18 +94,18 @@ func (e *everywhere) asInstalled(dir string, values []string) {
 
 // installedWith adds the CRDs of a chart with a file of values, by its path from the root, if that is there.
 func (e *everywhere) installedWith(dir, file string, chart *charts.Chart) {
-	if !hasFile(e.tree.Root, file) {
+	if !files.Has(e.tree.Root, file) {
 		return
 	}
-	found, err := e.crdsWithFile(chart, e.inRoot(file))
-	if err != nil && inside(e.inRoot(file), dir) {
+	found, err := e.crdsWithFile(chart, e.tree.Absolute(file))
+	if err != nil && files.Inside(e.tree.Absolute(file), dir) {
 		e.hideWhole(dir, fmt.Sprintf("it is a chart with CRDs, and with %s it fails: %s", path.Base(file), failureOf(err)))
 	}
 	if err != nil {
 		return // values of another chart, most likely
 	}
 	with := delivery.InChart{Dir: e.tree.Relative(dir), Values: file}
-	if inside(e.inRoot(file), dir) {
+	if files.Inside(e.tree.Absolute(file), dir) {
 		with.Values = path.Base(file)
 	}
 	e.builtOfChart(with, found.all())
@@ -146,15 +146,13 @@ func (e *everywhere) builtOfChart(chart delivery.InChart, crds []*delivery.Objec
 
 // hideWhole notes a chart whose CRDs cannot be seen, which are the same as long as all its files are.
 func (e *everywhere) hideWhole(dir, why string) {
-	p := &fingerprint{follower: &e.follower, sum: sha256.New(), files: map[string]bool{}}
-	p.file(dir)
-	e.hidden(filepath.Join(dir, chartFile), p.sum.Sum(nil), why)
+	e.hidden(filepath.Join(dir, files.ChartFile), []byte(e.tree.Sum(dir)), why)
 }
 
 // mentionsCRDs is whether a file below a folder may be about CRDs.
 func (e *everywhere) mentionsCRDs(dir string) bool {
 	found := errors.New("found")
-	return errors.Is(eachFile(e.tree, dir, isNotApplied, func(file string) error {
+	return errors.Is(e.tree.Each(dir, detect.IsNotApplied, func(file string) error {
 		if content, err := render.ReadRegular(file); err == nil && detect.CRD.Match(content) {
 			return found
 		}
@@ -201,7 +199,7 @@ func (e *everywhere) inChart(name string, crd *delivery.Object) {
 	default:
 		return
 	}
-	if hasFile(dir, ".helmignore") {
+	if files.Has(dir, ".helmignore") {
 		if chart := e.madeBy(dir).chart; chart != nil {
 			if _, found := chart.File(filepath.ToSlash(short)); !found {
 				return
@@ -236,7 +234,7 @@ func (e *everywhere) nameOfChart(dir string) string {
 	var chart struct {
 		Name string `json:"name"`
 	}
-	content, found := e.fileInRepository(e.tree.Relative(filepath.Join(dir, "Chart.yaml")))
+	content, found := e.tree.Read(e.tree.Relative(filepath.Join(dir, files.ChartFile)))
 	if !found || unpacking.Unmarshal(content, &chart) != nil {
 		return ""
 	}

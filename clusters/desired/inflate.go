@@ -13,12 +13,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/repository"
 )
 
 // Charts renders the charts that kustomizations of a repository take in; those that are not in it come from the source.
 func Charts(ctx context.Context, tree *repository.Tree, source ChartSource) func(dir, home string, chart types.HelmChart) ([]byte, error) {
-	f := &follower{ctx: ctx, tree: tree, releases: newReleases()}
+	f := &follower{ctx: ctx, tree: files.Of(tree), releases: newReleases()}
 	f.chartSource = source
 	return f.inflate
 }
@@ -26,7 +27,7 @@ func Charts(ctx context.Context, tree *repository.Tree, source ChartSource) func
 // inflate renders a chart that a kustomization takes in, as `kustomize build --enable-helm` would have helm do it.
 // https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/helmcharts/
 func (f *follower) inflate(dir, home string, h types.HelmChart) ([]byte, error) {
-	if !inside(dir, f.tree.Root) {
+	if !files.Inside(dir, f.tree.Root) {
 		return nil, errors.New("a remote base takes it in")
 	}
 	chart, err := f.chartToInflate(dir, home, h)
@@ -68,7 +69,7 @@ func (f *follower) chartToInflate(dir, home string, h types.HelmChart) (*charts.
 	if h.Version != "" && h.Repo != "" {
 		at = filepath.Join(dir, home, h.Name+"-"+h.Version, h.Name)
 	}
-	if hasFile(at, "Chart.yaml") {
+	if files.HasChart(at) {
 		return f.chartIn(at)
 	}
 	if h.Repo == "" {
@@ -80,7 +81,7 @@ func (f *follower) chartToInflate(dir, home string, h types.HelmChart) (*charts.
 // valuesToInflate are the file of values and those in the kustomization, one over the other, and more files over both.
 func (f *follower) valuesToInflate(dir string, h types.HelmChart) (map[string]any, error) {
 	read := func(name string) (map[string]any, error) {
-		content, found := f.fileInRepository(f.tree.Relative(filepath.Join(dir, filepath.FromSlash(name))))
+		content, found := f.tree.Read(f.tree.Relative(filepath.Join(dir, filepath.FromSlash(name))))
 		if !found {
 			return nil, fmt.Errorf("there is no file of values %s in this repository", name)
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/crdschema"
@@ -46,7 +47,7 @@ func (f *follower) findInputs() {
 		if u.Tool == delivery.Flux && u.Unseen == "" {
 			continue // it was built without what these leave out
 		}
-		for name, content := range f.ignoringFiles() {
+		for name, content := range f.tree.IgnoringFiles() {
 			addInput(u, name, content)
 		}
 	}
@@ -110,37 +111,9 @@ func (f *follower) inputsOfVariables(u *delivery.Unit) {
 	}
 }
 
-// ignoringFiles are the files that tell Flux's source-controller what to leave out of a repository; it reads those of all
-// folders, where git is concerned.
-func (f *follower) ignoringFiles() map[string]string {
-	if f.ignoring != nil || f.tree == nil {
-		return f.ignoring
-	}
-	f.ignoring = map[string]string{}
-	for _, path := range f.sourceIgnoreFiles() {
-		content, err := render.ReadRegular(path)
-		if patterns := patternsOf(content); patterns != "" || err != nil {
-			f.ignoring[f.tree.Relative(path)] = fmt.Sprintf("%s %v", patterns, err != nil)
-		}
-	}
-	return f.ignoring
-}
-
-// patternsOf are the lines of an ignoring file that leave something out: not the empty ones, and not the comments.
-// https://git-scm.com/docs/gitignore#_pattern_format
-func patternsOf(content []byte) string {
-	var patterns strings.Builder
-	for line := range strings.Lines(string(content)) {
-		if text := strings.TrimRight(line, "\r\n"); strings.TrimSpace(text) != "" && !strings.HasPrefix(text, "#") {
-			patterns.WriteString(text + "\n")
-		}
-	}
-	return patterns.String()
-}
-
 // notAsItLies says why Argo CD builds something else than what is in a folder, empty if it does not.
 func (f *follower) notAsItLies(u *delivery.Unit, source *delivery.Object, path string) string {
-	dir := folder(f.tree, path)
+	dir := f.tree.Folder(path)
 	if dir == "" {
 		return ""
 	}
@@ -163,7 +136,7 @@ func overrides(u *delivery.Unit, dir string) []string {
 	// Outside of Argo CD's own namespace, an Application is called by its namespace, too.
 	for _, name := range []string{"", "-" + u.By.GetName(), "-" + u.By.GetNamespace() + "_" + u.By.GetName()} {
 		name = ".argocd-source" + name + ".yaml"
-		if hasFile(dir, name) {
+		if files.Has(dir, name) {
 			found = append(found, filepath.Join(dir, name))
 		}
 	}
@@ -200,14 +173,14 @@ func generatorsRead(set *delivery.Object) string {
 
 // scopeOf is how much of the repository may decide about the Applications of an ApplicationSet whose generators cannot be
 // run. With those that read files, or values for charts, it is each file that holds data; with a plug-in, everything.
-func scopeOf(set *delivery.Object) scope {
+func scopeOf(set *delivery.Object) files.Scope {
 	switch spec := set.Field("spec"); {
 	case holdsKey(set.Field("spec", "template"), "plugin"):
-		return everything
+		return files.Everything
 	case holdsKey(spec, "files"), holdsKey(spec, "valueFiles"), holdsKey(spec, "fileParameters"), holdsKey(spec, "templatePatch"):
-		return data
+		return files.Data
 	}
-	return wires
+	return files.Wires
 }
 
 // holdsKey reports whether there is a field of that name anywhere in a value.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/moult-dev/moult/clusters/desired/commands"
 	"github.com/moult-dev/moult/clusters/desired/detect"
+	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/terraform"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -33,7 +35,7 @@ func OtherTools(ctx context.Context, t *repository.Tree, changed []string, optio
 // walk visits the files of a tree, and looks for tools that are not followed in them, and in those of hidden folders: pipelines have
 // their files there.
 func (e *everywhere) walk(visit func(file string) error) error {
-	err := eachFile(e.tree, e.tree.Dir, isNotApplied, func(file string) error {
+	err := e.tree.Each(e.tree.Dir, detect.IsNotApplied, func(file string) error {
 		if err := e.otherTools(e.tree.Dir, file); err != nil {
 			return err
 		}
@@ -41,8 +43,8 @@ func (e *everywhere) walk(visit func(file string) error) error {
 	})
 	entries, _ := os.ReadDir(e.tree.Dir) // none if it is a file
 	for _, entry := range entries {
-		if hidden := filepath.Join(e.tree.Dir, entry.Name()); err == nil && entry.IsDir() && isHidden(entry.Name()) && !isOfPrograms(entry.Name()) {
-			err = eachFile(e.tree, hidden, isOfPrograms, func(file string) error { return e.otherTools(hidden, file) })
+		if hidden := filepath.Join(e.tree.Dir, entry.Name()); err == nil && entry.IsDir() && detect.IsHidden(entry.Name()) && !detect.IsOfPrograms(entry.Name()) {
+			err = e.tree.Each(hidden, detect.IsOfPrograms, func(file string) error { return e.otherTools(hidden, file) })
 		}
 	}
 	for _, path := range slices.Compact(slices.Sorted(slices.Values(e.applied))) {
@@ -92,7 +94,7 @@ func (e *everywhere) otherTools(below, file string) error {
 	at := filepath.ToSlash(file)
 	mine := slices.DeleteFunc(slices.Clone(others), func(tool otherTool) bool { return !tool.named.MatchString(at) })
 	hasCommands := commands.MayBeIn(at)
-	if len(mine) == 0 && !hasCommands || ForReading(below, file) || e.ctx.Err() != nil {
+	if len(mine) == 0 && !hasCommands || detect.ForReading(below, file) || e.ctx.Err() != nil {
 		return e.ctx.Err()
 	}
 	content, err := render.ReadAsIs(file)
@@ -141,7 +143,7 @@ func (e *everywhere) decides(tool otherTool, file, text string) string {
 	}
 	switch {
 	case tool.project:
-		return e.sumOf(filesOfProject(filepath.Dir(file))...)
+		return e.tree.Sum(filesOfProject(filepath.Dir(file))...)
 	case tool.only:
 		found := tool.holds.FindAllString(text, -1)
 		if len(found) == 0 {
@@ -151,16 +153,16 @@ func (e *everywhere) decides(tool otherTool, file, text string) string {
 		given = strings.Join(found, "\n") + given
 		return given + e.elsewhere(file, given, open)
 	case tool.terraform:
-		text = blocksWith(tool.holds, text)
-		text += e.valuesOfTerraform(text)
+		text = terraform.BlocksWith(tool.holds, text)
+		text += terraform.Values(text, e.tree.Texts(terraform.Named), e.tree.Reads.File)
 	}
-	return text + e.sumOf(e.namedIn(file, text)...)
+	return text + e.tree.Sum(e.namedIn(file, text)...)
 }
 
 // filesOfProject are those of a program in a folder: not the hidden ones, and not what is for reading.
 func filesOfProject(dir string) []string {
-	return slices.DeleteFunc(filesIn(dir), func(file string) bool {
-		return ForReading(dir, file) || strings.HasPrefix(filepath.Base(file), ".") || filepath.Ext(file) == ".md"
+	return slices.DeleteFunc(files.In(dir), func(file string) bool {
+		return detect.ForReading(dir, file) || strings.HasPrefix(filepath.Base(file), ".") || filepath.Ext(file) == ".md"
 	})
 }
 
@@ -172,7 +174,7 @@ func (e *everywhere) namedIn(file, text string) (named []string) {
 	for _, name := range word.FindAllString(text, -1) {
 		for _, dir := range []string{filepath.Dir(file), e.tree.Root} {
 			at := filepath.Join(dir, filepath.FromSlash(name))
-			if _, err := os.Stat(at); err == nil && inside(at, e.tree.Root) && !inside(file, at) {
+			if _, err := os.Stat(at); err == nil && files.Inside(at, e.tree.Root) && !files.Inside(file, at) {
 				named = append(named, at)
 			}
 		}
@@ -199,14 +201,14 @@ func (e *everywhere) applies(path string) error {
 			return e.file(file)
 		case packed.MatchString(file):
 			e.tree.Reads.File(file)
-			e.hidden(file, []byte(e.sumOf(file)), "a command applies what it holds or prints")
+			e.hidden(file, []byte(e.tree.Sum(file)), "a command applies what it holds or prints")
 		}
 		return nil
 	}
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return cmp.Or(err, visit(path))
 	}
-	return eachFile(e.tree, path+string(filepath.Separator)+".", isOfPrograms, visit)
+	return e.tree.Each(path+string(filepath.Separator)+".", detect.IsOfPrograms, visit)
 }
 
 // addKustomized adds the CRDs that a kustomization builds, if it can be built.
@@ -234,7 +236,7 @@ func (e *everywhere) elsewhere(file, text string, open []string) string {
 	var found strings.Builder
 	for _, from := range e.namedIn(file, strings.Join(fromFile.FindAllString(text, -1), "\n")) {
 		if info, err := os.Stat(from); err == nil && info.Mode().IsRegular() {
-			found.WriteString(e.sumOf(from))
+			found.WriteString(e.tree.Sum(from))
 		}
 	}
 	if len(open) == 0 {
@@ -247,9 +249,9 @@ func (e *everywhere) elsewhere(file, text string, open []string) string {
 		}
 	}
 	giving := regexp.MustCompile(`(?m)^\s*(?:` + strings.Join(open, "|") + `)[^\n]*`)
-	for _, other := range e.textsOf(givingVariables) {
-		for _, line := range giving.FindAllString(other.text, -1) {
-			e.tree.Reads.File(other.file)
+	for _, other := range e.tree.Texts(givingVariables) {
+		for _, line := range giving.FindAllString(other.Text, -1) {
+			e.tree.Reads.File(other.File)
 			found.WriteString(line + "\n")
 		}
 	}

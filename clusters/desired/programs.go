@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 
+	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/render"
 )
 
@@ -20,7 +21,7 @@ type program struct {
 // noteProgram remembers a file of such a language. Any of them may decide about what another one makes.
 func (e *everywhere) noteProgram(file, language string) error {
 	content, err := render.ReadAsIs(file)
-	if err != nil || ForReading(e.tree.Dir, file) {
+	if err != nil || detect.ForReading(e.tree.Dir, file) {
 		return err
 	}
 	e.tree.Reads.File(file)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -34,7 +35,7 @@ func (f *follower) fromElsewhere(u *delivery.Unit, unseen, address, revision, pa
 	case err == nil:
 		u.Unseen, u.Pinned = unseen, revision
 		u.Elsewhere = append(u.Elsewhere, address)
-		u.Objects = append(u.Objects, placed(rendering, f.inRepository)...)
+		u.Objects = append(u.Objects, files.Placed(rendering, f.tree.Place)...)
 	case !errors.Is(err, charts.ErrNotAsked):
 		f.notSeen(u, err)
 	}
@@ -56,17 +57,17 @@ func (f *follower) builtElsewhere(address, revision, path string, build func(the
 	if err != nil {
 		return nil, err
 	}
-	there := &follower{ctx: f.ctx, tree: tree, cluster: f.cluster, network: f.network, releases: newReleases()}
+	there := &follower{ctx: f.ctx, tree: files.Of(tree), cluster: f.cluster, network: f.network, releases: newReleases()}
 	if f.releases != nil {
 		there.chartSource = f.chartSource
 	}
-	dir := folder(tree, path)
+	dir := there.tree.Folder(path)
 	if dir == "" {
 		return nil, fmt.Errorf("there is no folder %s in %s", path, tree.Name)
 	}
 	rendering, err := build(there, dir)
 	if err != nil {
-		return nil, fmt.Errorf("it cannot be built: %w", there.inTree(err))
+		return nil, fmt.Errorf("it cannot be built: %w", there.tree.Shorten(err))
 	}
 	for _, object := range rendering.Objects {
 		object.At = nowhereHere
@@ -104,7 +105,7 @@ func pinnedTo(repository *delivery.Object) string {
 func (f *follower) argoCDFromElsewhere(u *delivery.Unit, unseen string, d delivery.Source) {
 	source := d.Settings
 	f.fromElsewhere(u, unseen, source.Text("repoURL"), tagOrCommit(source.Text("targetRevision")), d.Path, func(there *follower, dir string) (*render.Rendering, error) {
-		if hasFile(dir, "Chart.yaml") {
+		if files.HasChart(dir) {
 			return there.argoCDChartElsewhere(u, source, dir)
 		}
 		if why := there.notAsItLies(u, source, d.Path); why != "" {

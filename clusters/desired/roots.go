@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/desired/detect"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -24,17 +25,18 @@ import (
 //
 // Files are among them, too, if Everywhere passes them over: symbolic links, and those that declare CRDs under another name than a
 // manifest's.
-func Touched(t *repository.Tree, files []string) ([]string, error) {
-	c := touching(t, files)
-	touched, err := changedAside(t, files)
+func Touched(tree *repository.Tree, changed []string) ([]string, error) {
+	t := files.Of(tree)
+	c := touching(t, changed)
+	touched, err := changedAside(t, changed)
 	if err != nil {
 		return nil, err
 	}
 	values := c.valuesElsewhere(t)
-	err = eachFile(t, t.Dir, isNotApplied, func(file string) error {
+	err = t.Each(t.Dir, detect.IsNotApplied, func(file string) error {
 		dir := filepath.Dir(file)
 		isKustomization := render.KustomizationIn(dir) == file && !render.IsComponent(file)
-		if !isKustomization && filepath.Base(file) != chartFile || ForReading(t.Dir, file) {
+		if !isKustomization && filepath.Base(file) != files.ChartFile || detect.ForReading(t.Dir, file) {
 			return nil
 		}
 		short, err := filepath.Rel(t.Dir, dir)
@@ -42,7 +44,7 @@ func Touched(t *repository.Tree, files []string) ([]string, error) {
 		if isKustomization && slices.ContainsFunc(render.Local(dir, t.Root), c.touch) || !isKustomization && c.touchChart(file) {
 			touched = append(touched, short)
 		}
-		if !isKustomization && len(values) > 0 && !isSubchart(dir) {
+		if !isKustomization && len(values) > 0 && !files.IsSubchart(dir) {
 			touched = append(touched, short+valuesAre+strings.Join(values, ","))
 		}
 		return err
@@ -50,19 +52,14 @@ func Touched(t *repository.Tree, files []string) ([]string, error) {
 	return touched, err
 }
 
-// isSubchart reports whether a chart is installed as part of the one around it.
-func isSubchart(dir string) bool {
-	return filepath.Base(filepath.Dir(dir)) == "charts" && hasFile(filepath.Dir(filepath.Dir(dir)), chartFile)
-}
-
 // changedAside are the files that eachFile does not visit under their names, or that are no manifests by their names.
-func changedAside(t *repository.Tree, files []string) (aside []string, err error) {
-	for _, file := range files {
-		if !inside(file, t.Dir) || ForReading(t.Dir, file) {
+func changedAside(t *files.Tree, changed []string) (aside []string, err error) {
+	for _, file := range changed {
+		if !files.Inside(file, t.Dir) || detect.ForReading(t.Dir, file) {
 			continue
 		}
 		content, unread := render.ReadRegular(file)
-		if isLink(file) || !detect.IsManifest(filepath.Base(file)) && unread == nil && detect.CRD.Match(content) {
+		if files.IsLink(file) || !detect.IsManifest(filepath.Base(file)) && unread == nil && detect.CRD.Match(content) {
 			short, err := filepath.Rel(t.Dir, file)
 			if err != nil {
 				return nil, err
@@ -77,13 +74,13 @@ func changedAside(t *repository.Tree, files []string) (aside []string, err error
 // one no more.
 func (e *everywhere) passedOver(file string) error {
 	info, err := os.Stat(file)
-	if err != nil || !isLink(file) && (info.IsDir() || detect.IsManifest(filepath.Base(file))) {
+	if err != nil || !files.IsLink(file) && (info.IsDir() || detect.IsManifest(filepath.Base(file))) {
 		return nil //nolint:nilerr // it is not on this side, or is visited anyway
 	}
 	aside := *e
 	aside.cluster = &delivery.Cluster{}
 	if info.IsDir() {
-		err = eachFile(e.tree, file+string(filepath.Separator)+".", isNotApplied, func(file string) error {
+		err = e.tree.Each(file+string(filepath.Separator)+".", detect.IsNotApplied, func(file string) error {
 			if !detect.IsManifest(filepath.Base(file)) {
 				return nil
 			}
@@ -100,23 +97,21 @@ func (e *everywhere) passedOver(file string) error {
 	return err
 }
 
-// chartFile is the file that makes a folder a chart.
-const chartFile = "Chart.yaml"
-
 // Wiring are entry points among the folders of a tree that has none of its own. They are kustomizations and charts which have to do with
 // some files, and make something that Flux, Argo CD or another controller installs from. A chart is one with its own values, and
 // one more with each file of values beside them.
-func Wiring(t *repository.Tree, files []string) ([]string, error) {
-	touched, err := Touched(t, files)
+func Wiring(tree *repository.Tree, changed []string) ([]string, error) {
+	t := files.Of(tree)
+	touched, err := Touched(tree, changed)
 	if err != nil {
 		return nil, err
 	}
 	found := wiredKustomizations(t, touched)
-	c := touching(t, files)
-	err = eachFile(t, t.Dir, isNotApplied, func(file string) error {
+	c := touching(t, changed)
+	err = t.Each(t.Dir, detect.IsNotApplied, func(file string) error {
 		dir := filepath.Dir(file)
 		short, err := filepath.Rel(t.Dir, dir)
-		if filepath.Base(file) != chartFile || isSubchart(dir) || ForReading(t.Dir, file) || !c.touch(dir) || err != nil || !slices.ContainsFunc(filesIn(filepath.Join(dir, "templates")), installsSomething) {
+		if filepath.Base(file) != files.ChartFile || files.IsSubchart(dir) || detect.ForReading(t.Dir, file) || !c.touch(dir) || err != nil || !slices.ContainsFunc(files.In(filepath.Join(dir, "templates")), installsSomething) {
 			return err
 		}
 		found = append(found, filepath.ToSlash(short))
@@ -136,13 +131,13 @@ var otherValues = regexp.MustCompile(`^values[-._].+\.ya?ml$|^.+[-._]values\.ya?
 
 // valuesBeside are the files of values in the folder of a chart, beside its own.
 func valuesBeside(dir string) []string {
-	return slices.DeleteFunc(filesIn(dir), func(file string) bool {
+	return slices.DeleteFunc(files.In(dir), func(file string) bool {
 		return filepath.Dir(file) != dir || !otherValues.MatchString(filepath.Base(file))
 	})
 }
 
 // wiredKustomizations are those of some folders that none of the others is built of, if they make something that is installed.
-func wiredKustomizations(t *repository.Tree, folders []string) (found []string) {
+func wiredKustomizations(t *files.Tree, folders []string) (found []string) {
 	parts := map[string][]string{}
 	for _, folder := range folders {
 		parts[folder] = render.Local(filepath.Join(t.Dir, filepath.FromSlash(folder)), t.Root)
@@ -163,28 +158,17 @@ func installsSomething(file string) bool {
 	return err == nil && (detect.Tool.Match(content) || detect.Installer.Match(content))
 }
 
-// filesIn are the files below a folder, none if there is no such folder.
-func filesIn(dir string) (files []string) {
-	_ = filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.Type().IsRegular() {
-			files = append(files, file)
-		}
-		return nil
-	})
-	return files
-}
-
 // changes are files that are not as they were, and the folders around them.
 type changes struct {
 	root           string
 	files, folders map[string]bool
 }
 
-func touching(t *repository.Tree, files []string) changes {
+func touching(t *files.Tree, changed []string) changes {
 	c := changes{t.Root, map[string]bool{}, map[string]bool{}}
-	for _, file := range files {
+	for _, file := range changed {
 		c.files[file] = true
-		for dir := filepath.Dir(file); inside(dir, t.Root) && !c.folders[dir]; dir = filepath.Dir(dir) {
+		for dir := filepath.Dir(file); files.Inside(dir, t.Root) && !c.folders[dir]; dir = filepath.Dir(dir) {
 			c.folders[dir] = true
 		}
 	}
@@ -201,7 +185,7 @@ func (c changes) has(path string) bool {
 	if c.folders[path] {
 		return true
 	}
-	for ; inside(path, c.root); path = filepath.Dir(path) {
+	for ; files.Inside(path, c.root); path = filepath.Dir(path) {
 		if c.files[path] {
 			return true
 		}
@@ -214,7 +198,7 @@ func (c changes) has(path string) bool {
 
 // valuesElsewhere are changed files of values that are part of no chart, by their paths from the root: nothing shows for which chart
 // they are.
-func (c changes) valuesElsewhere(t *repository.Tree) (found []string) {
+func (c changes) valuesElsewhere(t *files.Tree) (found []string) {
 	around := &everywhere{follower: follower{tree: t}}
 	for _, file := range slices.Sorted(maps.Keys(c.files)) {
 		name := filepath.Base(file)
@@ -241,13 +225,13 @@ func (c changes) touchFolder(dir string, depth int) bool {
 			return nil //nolint:nilerr // what cannot be read is no part of it
 		case entry.Type()&fs.ModeSymlink != 0:
 			to, err := filepath.EvalSymlinks(file)
-			if err != nil || !inside(to, c.root) || inside(to, dir) {
+			if err != nil || !files.Inside(to, c.root) || files.Inside(to, dir) {
 				return nil //nolint:nilerr // it leads to nothing, or to what is visited anyway
 			}
 			more = []string{to}
-		case entry.Name() == chartFile:
+		case entry.Name() == files.ChartFile:
 			content, _ := render.ReadRegular(file)
-			for _, on := range dependenciesIn(content) {
+			for _, on := range files.DependenciesIn(content) {
 				more = append(more, filepath.Join(filepath.Dir(file), filepath.FromSlash(on)))
 			}
 		}
@@ -257,16 +241,3 @@ func (c changes) touchFolder(dir string, depth int) bool {
 		return nil
 	}), found)
 }
-
-// isNotApplied is for folders that no tool applies: hidden ones, as with Flux, and those whose manifests are a program's own.
-func isNotApplied(name string) bool {
-	return isHidden(name) || slices.Contains(notApplied, name)
-}
-
-// isOfPrograms is for folders that programs keep for themselves.
-func isOfPrograms(name string) bool {
-	return slices.Contains([]string{".git", ".terraform", ".terragrunt-cache", ".devcontainer", "node_modules"}, name)
-}
-
-// isHidden is for folders that tools pass over. In .helm, werf has its chart.
-func isHidden(name string) bool { return strings.HasPrefix(name, ".") && name != ".helm" }

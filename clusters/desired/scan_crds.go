@@ -9,7 +9,6 @@ import (
 	"errors"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/detect"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -41,7 +41,7 @@ func Everywhere(ctx context.Context, t *repository.Tree, built []string, options
 			return e.noteProgram(file, ofPrograms[filepath.Ext(name)])
 		case !detect.IsManifest(name):
 			return nil
-		case name == "Chart.yaml", name == "requirements.yaml" && hasFile(filepath.Dir(file), "Chart.yaml"): // the latter with Helm 2's charts
+		case name == files.ChartFile, name == "requirements.yaml" && files.HasChart(filepath.Dir(file)): // the latter with Helm 2's charts
 			return e.chart(file)
 		}
 		return e.file(file)
@@ -62,18 +62,15 @@ func Everywhere(ctx context.Context, t *repository.Tree, built []string, options
 
 func newEverywhere(ctx context.Context, t *repository.Tree, options []Option) *everywhere {
 	e := &everywhere{
-		follower: follower{tree: t, ctx: ctx}, cluster: &delivery.Cluster{Name: t.Name}, built: map[string]*render.Rendering{},
+		follower: follower{tree: files.Of(t), ctx: ctx}, cluster: &delivery.Cluster{Name: t.Name}, built: map[string]*render.Rendering{},
 		charts: map[string]*madeByChart{}, added: map[*delivery.Object]bool{}, specs: map[[sha256.Size]byte]map[string]any{},
-		making: map[string][]delivery.InChart{}, defined: map[string]map[string]string{}, programs: map[string]program{}, texts: map[*regexp.Regexp][]textFile{},
+		making: map[string][]delivery.InChart{}, defined: map[string]map[string]string{}, programs: map[string]program{},
 	}
 	for _, option := range options {
 		option(&e.follower)
 	}
 	return e
 }
-
-// notApplied are names of folders whose manifests are a program's own input, or another project's.
-var notApplied = []string{"testdata", "vendor", "node_modules"}
 
 // everywhere is a walk under way.
 type everywhere struct {
@@ -85,8 +82,6 @@ type everywhere struct {
 	making   map[string][]delivery.InChart // of charts with CRDs among their templates, what these are if nothing is rendered
 	added    map[*delivery.Object]bool     // of these
 	programs map[string]program            // by their language
-	// texts are files by the pattern of their names, once somebody has asked for them.
-	texts map[*regexp.Regexp][]textFile
 	// applied are files and folders that commands apply, and changed what is not as it was.
 	applied, changed []string
 	specs            map[[sha256.Size]byte]map[string]any
@@ -108,13 +103,13 @@ func (e *everywhere) file(name string) error {
 	}
 	read, err := e.builds.File(name, content)
 	if err != nil && (says || detect.EncodedCRD.Match(content)) {
-		e.unseen(name, e.withPartials(name, content), e.inTree(err))
+		e.unseen(name, e.withPartials(name, content), e.tree.Shorten(err))
 	}
 	if err != nil {
 		return nil //nolint:nilerr // it is noted, or says nothing of CRDs
 	}
-	all := placed(read, e.inRepository)
-	if says && isTemplateOfChart(name) {
+	all := files.Placed(read, e.tree.Place)
+	if says && files.IsTemplateOfChart(name) {
 		e.noteTemplate(e.chartAround(filepath.Dir(name)), name, string(content), crdsAmong(all))
 	}
 	for _, object := range all {
@@ -226,5 +221,5 @@ func (e *everywhere) chart(file string) error {
 // hidden notes a file whose CRDs cannot be seen, which are the same as long as its content is.
 func (e *everywhere) hidden(file string, content []byte, why string) {
 	name, sum := e.tree.Relative(file), sha256.Sum256(content)
-	e.cluster.Unseen = append(e.cluster.Unseen, delivery.Unseen{Name: name, By: standIn("File", name, name), Why: why, Fingerprint: hex.EncodeToString(sum[:])})
+	e.cluster.Unseen = append(e.cluster.Unseen, delivery.Unseen{Name: name, By: files.StandIn("File", name, name), Why: why, Fingerprint: hex.EncodeToString(sum[:])})
 }

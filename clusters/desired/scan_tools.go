@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/moult-dev/moult/clusters/desired/detect"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -15,11 +16,12 @@ import (
 // Wired follows everything of Flux and Argo CD that lies in the files of a tree, for a tree that cannot be built as a whole.
 // A file that is no manifest, such as values for a chart, must not hide what an Application beside it brings. A file that
 // cannot be read is unseen. It is empty if there is nothing of either tool.
-func Wired(ctx context.Context, t *repository.Tree) (*delivery.Cluster, error) {
+func Wired(ctx context.Context, tree *repository.Tree) (*delivery.Cluster, error) {
+	t := files.Of(tree)
 	f := &follower{tree: t, seen: map[string]bool{}, cluster: &delivery.Cluster{Name: t.Name}}
 	found, unread := &delivery.Unit{Name: t.Name}, &everywhere{follower: *f, cluster: &delivery.Cluster{}}
-	err := eachFile(t, t.Dir, func(string) bool { return false }, func(file string) error {
-		if !detect.IsManifest(filepath.Base(file)) || ForReading(t.Dir, file) {
+	err := t.Each(t.Dir, func(string) bool { return false }, func(file string) error {
+		if !detect.IsManifest(filepath.Base(file)) || detect.ForReading(t.Dir, file) {
 			return nil
 		}
 		t.Reads.File(file)
@@ -38,10 +40,10 @@ func Wired(ctx context.Context, t *repository.Tree) (*delivery.Cluster, error) {
 			unread.hidden(file, content, "it is a template of what Flux or Argo CD applies")
 			return nil
 		case failed != nil:
-			unread.hidden(file, content, "it is about what Flux or Argo CD applies, and fails: "+failureOf(f.inTree(failed)))
+			unread.hidden(file, content, "it is about what Flux or Argo CD applies, and fails: "+failureOf(f.tree.Shorten(failed)))
 			return nil
 		}
-		found.Objects = append(found.Objects, placed(read, f.inRepository)...)
+		found.Objects = append(found.Objects, files.Placed(read, f.tree.Place)...)
 		return nil
 	})
 	if err != nil || len(found.Objects)+len(unread.cluster.Unseen)+len(t.Submodules) == 0 {

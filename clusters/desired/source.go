@@ -2,38 +2,14 @@ package desired
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
-	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
-// folder finds a path of a delivery in the tree. It begins at the root of the repository, as the tools do, or else at the
-// folder that the tree was opened for: examples hold whole repositories in folders. Empty if there is
-// none.
-func folder(t *repository.Tree, path string) string {
-	for _, root := range []string{t.Root, t.Dir} {
-		dir := filepath.Join(root, filepath.FromSlash(path))
-		short, err := filepath.Rel(t.Root, dir)
-		if err != nil || !filepath.IsLocal(short) {
-			continue
-		}
-		if info, err := os.Stat(dir); err == nil && info.IsDir() {
-			return dir
-		}
-	}
-	return ""
-}
-
-// fluxSource says why what a Kustomization applies is not in this repository, empty if it is or may be; and the tag or
+// sourceIsHere says why what a reference names is not in this repository, empty if it is or may be; and the tag or
 // commit it is pinned to.
-func (f *follower) fluxSource(kustomization *delivery.Object) (elsewhere, pinned string) {
-	return f.sourceIsHere(kustomization.SourceRef())
-}
-
-// sourceIsHere is the same for what a reference names.
 func (f *follower) sourceIsHere(from delivery.Reference) (elsewhere, pinned string) {
 	if from.Kind != "GitRepository" && from.Kind != "" {
 		return fmt.Sprintf("it comes from %s %s", from.Kind, from.Name), ""
@@ -61,6 +37,25 @@ func (f *follower) gitRepository(namespace, name string) *delivery.Object {
 		}
 	}
 	return nil
+}
+
+// ignoredFor is what source-controller leaves out of what a Kustomization is built from: by the .sourceignore files of the
+// repository, and then by spec.ignore of its GitRepository.
+// https://fluxcd.io/flux/components/source/gitrepositories/#excluding-files
+func (f *follower) ignoredFor(kustomization *delivery.Object) func(path string, isDir bool) bool {
+	from := kustomization.SourceRef()
+	if from.Kind != "GitRepository" && from.Kind != "" {
+		return f.tree.Ignored("")
+	}
+	return ignoredBy(f.tree, f.gitRepository(from.Namespace, from.Name))
+}
+
+// ignoredBy is the same for a GitRepository, nil if its own spec.ignore is not known.
+func ignoredBy(t *files.Tree, source *delivery.Object) func(path string, isDir bool) bool {
+	if source == nil {
+		return t.Ignored("")
+	}
+	return t.Ignored(source.Text("spec", "ignore"))
 }
 
 // normalURL makes the ways to write a repository's address alike.

@@ -14,9 +14,11 @@ import (
 
 	"sigs.k8s.io/kustomize/api/types"
 
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 // Survey is all that is built from some folders and files, and what the Kustomizations and Applications there apply,
@@ -40,7 +42,7 @@ func SurveyOf(ctx context.Context, paths []string, stdin io.Reader, labelKey str
 			continue
 		}
 		if opened, err := repository.Open(ctx, path); err == nil {
-			s.trees = append(s.trees, opened)
+			s.trees = append(s.trees, files.Of(opened))
 		}
 		s.walk(ctx, path)
 	}
@@ -58,7 +60,7 @@ func SurveyOf(ctx context.Context, paths []string, stdin io.Reader, labelKey str
 type survey struct {
 	labelKey string
 	source   ChartSource // of charts that kustomizations take in
-	trees    []*repository.Tree
+	trees    []*files.Tree
 	builds   []*build
 	failed   []error
 }
@@ -152,7 +154,7 @@ func (s *survey) addBuild(rendering *render.Rendering, root string, patches []de
 	if root != "" && slices.ContainsFunc(s.builds, func(other *build) bool { return other.root == root }) {
 		return
 	}
-	unit := &delivery.Unit{Name: rendering.Name, Objects: placed(rendering, asWritten), Patches: patches}
+	unit := &delivery.Unit{Name: rendering.Name, Objects: files.Placed(rendering, asWritten), Patches: patches}
 	s.builds = append(s.builds, &build{unit: unit, files: rendering.Files, root: root})
 }
 
@@ -200,8 +202,8 @@ func (s *survey) folder(path string) string {
 		return ""
 	}
 	for _, t := range s.trees {
-		dir := folder(t, path)
-		if dir != "" && inside(absolute(dir), t.Root) && !hasFile(dir, "Chart.yaml") {
+		dir := t.Folder(path)
+		if dir != "" && files.Inside(absolute(dir), t.Root) && !files.HasChart(dir) {
 			return dir
 		}
 	}
@@ -211,8 +213,8 @@ func (s *survey) folder(path string) string {
 // charts renders those that the kustomizations of a folder take in.
 func (s *survey) charts(ctx context.Context, dir string) func(dir, home string, chart types.HelmChart) ([]byte, error) {
 	for _, t := range s.trees {
-		if inside(absolute(dir), t.Root) {
-			return Charts(ctx, t, s.source)
+		if files.Inside(absolute(dir), t.Root) {
+			return Charts(ctx, t.Tree, s.source)
 		}
 	}
 	return nil
@@ -221,7 +223,7 @@ func (s *survey) charts(ctx context.Context, dir string) func(dir, home string, 
 // rootOf is the repository of a folder.
 func (s *survey) rootOf(dir string) string {
 	for _, t := range s.trees {
-		if inside(dir, t.Root) {
+		if files.Inside(dir, t.Root) {
 			return t.Root
 		}
 	}
@@ -262,4 +264,10 @@ func relative(path string) string {
 		return short
 	}
 	return path
+}
+
+// asWritten is a place as somebody in the working folder would write it.
+func asWritten(at finding.Place) finding.Place {
+	at.File = relative(at.File)
+	return at
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/detect"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 )
@@ -17,15 +18,15 @@ import (
 // addChart adds the CRDs that a folder makes of templates, if it is a chart: with its own values, and CRDs switched on. Those that lie
 // in it as they are, are files like others. A chart that cannot be rendered matters only if its templates say that they are CRDs.
 func (s *survey) addChart(ctx context.Context, dir string) {
-	if !hasFile(dir, chartFile) || isSubchart(dir) {
+	if !files.HasChart(dir) || files.IsSubchart(dir) {
 		return
 	}
 	made, err := s.madeByChart(ctx, absolute(dir))
 	switch {
-	case err != nil && slices.ContainsFunc(filesIn(filepath.Join(dir, "templates")), declaresInTemplate):
+	case err != nil && slices.ContainsFunc(files.In(filepath.Join(dir, "templates")), declaresInTemplate):
 		s.failed = append(s.failed, fmt.Errorf("the chart %s has CRDs in its templates, and cannot be rendered: %w", dir, err))
 	case len(made) > 0:
-		s.addBuild(&render.Rendering{Name: dir, Objects: made}, absolute(filepath.Join(dir, chartFile)), nil)
+		s.addBuild(&render.Rendering{Name: dir, Objects: made}, absolute(filepath.Join(dir, files.ChartFile)), nil)
 	}
 }
 

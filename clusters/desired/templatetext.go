@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/desired/detect"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 )
@@ -20,7 +21,7 @@ import (
 func (e *everywhere) noteTemplate(chart, file, content string, made []*delivery.Object) {
 	text, name := sha256.Sum256([]byte(e.textOf(chart, content))), e.tree.Relative(file)
 	e.cluster.Templates = append(e.cluster.Templates, delivery.Template{
-		Name: name, By: standIn("File", name, name), Text: hex.EncodeToString(text[:]), Made: madeOf(made),
+		Name: name, By: files.StandIn("File", name, name), Text: hex.EncodeToString(text[:]), Made: madeOf(made),
 	})
 }
 
@@ -61,7 +62,7 @@ func (e *everywhere) definedIn(chart string) map[string]string {
 	}
 	found := map[string]string{}
 	e.defined[chart] = found
-	_ = eachFile(e.tree, chart, isNotApplied, func(file string) error {
+	_ = e.tree.Each(chart, detect.IsNotApplied, func(file string) error {
 		if ext := filepath.Ext(file); ext != ".tpl" && ext != ".yaml" && ext != ".yml" {
 			return nil
 		}

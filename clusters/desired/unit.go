@@ -2,14 +2,9 @@ package desired
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 )
@@ -57,13 +52,13 @@ func (f *follower) build(u *delivery.Unit, path string, build func(dir string) (
 	if dir == "" {
 		u.Unseen = fmt.Sprintf("there is no folder %s in this repository", path)
 		if f.survey == nil {
-			f.tree.Reads.File(f.inRoot(path))
+			f.tree.Reads.File(f.tree.Absolute(path))
 		}
 		return
 	}
 	rendering, err := build(dir)
 	if err != nil && !f.hide(u, dir, err) {
-		u.Err = f.inTree(err)
+		u.Err = f.tree.Shorten(err)
 		f.failed(u, dir)
 	}
 	if err != nil {
@@ -78,7 +73,7 @@ func (f *follower) hide(u *delivery.Unit, dir string, err error) bool {
 	if f.survey != nil {
 		return false
 	}
-	why := cmp.Or(render.OnlyHere(err), f.lacksSubmodule())
+	why := cmp.Or(render.OnlyHere(err), f.tree.LacksSubmodule())
 	if why == "" {
 		return false
 	}
@@ -95,23 +90,12 @@ func (f *follower) failed(u *delivery.Unit, dir string) {
 	}
 }
 
-// lacksSubmodule names a submodule below which a file was looked for, empty if there is none: a build that fails may have lacked
-// the file.
-func (f *follower) lacksSubmodule() string {
-	for _, path := range slices.Sorted(maps.Keys(f.tree.Submodules)) {
-		if f.tree.Reads.Below(f.inRoot(path)) {
-			return fmt.Sprintf("a file in the submodule %s is looked for, whose content is in another repository", path)
-		}
-	}
-	return ""
-}
-
 // folder finds a path that is applied; empty if there is no such folder.
 func (f *follower) folder(path string) string {
 	if f.survey != nil {
 		return f.survey.folder(path)
 	}
-	return folder(f.tree, path)
+	return f.tree.Folder(path)
 }
 
 // rootOf is the folder that nothing is read outside of.
@@ -135,36 +119,16 @@ func (f *follower) folderOf(u *delivery.Unit, dir string, o render.Options, s de
 
 func (f *follower) objects(u *delivery.Unit, rendering *render.Rendering) []*delivery.Object {
 	if f.survey == nil {
-		return placed(rendering, f.inRepository)
+		return files.Placed(rendering, f.tree.Place)
 	}
 	f.files[u] = append(f.files[u], rendering.Files...)
-	return placed(rendering, asWritten)
-}
-
-// inTree writes the paths in an error as a person knows them: where the tree lies on disk is of no interest, and
-// another place each time.
-func (f *follower) inTree(err error) error {
-	return errors.New(strings.NewReplacer(f.tree.Root+string(filepath.Separator), "", f.tree.Root, "the repository").Replace(err.Error()))
-}
-
-// note takes note of the files that are read.
-func (f *follower) note() func(path string) {
-	if f.tree == nil {
-		return nil
-	}
-	return f.tree.Reads.File
+	return files.Placed(rendering, asWritten)
 }
 
 // options are what a delivery adds to a folder.
 func (f *follower) options(d delivery.Source) render.Options {
 	return render.Options{
 		Components: d.Components, IgnoreMissingComponents: d.IgnoreMissingComponents, Labels: d.Labels, Root: f.tree.Root,
-		Patches: d.Patches, Network: f.network, Note: f.note(), Builds: f.builds,
+		Patches: d.Patches, Network: f.network, Note: f.tree.Note(), Builds: f.builds,
 	}
-}
-
-// hasFile reports whether there is a file in a folder.
-func hasFile(dir, name string) bool {
-	info, err := os.Stat(filepath.Join(dir, name))
-	return err == nil && !info.IsDir()
 }

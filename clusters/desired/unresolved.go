@@ -2,8 +2,6 @@ package desired
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -11,14 +9,14 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/commands"
+	"github.com/moult-dev/moult/clusters/desired/detect"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/policies/delivery"
-	"github.com/moult-dev/moult/policies/finding"
 )
 
 // findUnseen lists all that brings what cannot be seen. It comes last, as a source may stand in any unit.
@@ -52,15 +50,7 @@ func (f *follower) unseenUnit(u *delivery.Unit) delivery.Unseen {
 	if u.By != nil {
 		return delivery.Unseen{Name: u.By.GetKind() + " " + u.Name, By: u.By, Why: u.Unseen}
 	}
-	return delivery.Unseen{Name: "the entry point", By: standIn("Folder", "entry", ""), Why: u.Unseen}
-}
-
-// standIn is an object for what is none, a file for example.
-func standIn(kind, name, file string) *delivery.Object {
-	object := delivery.Wrap(map[string]any{"kind": kind})
-	object.At = func(...string) finding.Place { return finding.Place{File: file} }
-	object.SetName(name)
-	return object
+	return delivery.Unseen{Name: "the entry point", By: files.StandIn("Folder", "entry", ""), Why: u.Unseen}
 }
 
 // findSubmodules names the submodules of the repository of which something may be built in: those in a folder that was built,
@@ -71,26 +61,26 @@ func (f *follower) findSubmodules() {
 	}
 	for _, path := range slices.Sorted(maps.Keys(f.tree.Submodules)) {
 		if f.mayUse(path) {
-			f.unseen(delivery.Unseen{Name: "submodule " + path, By: standIn("Submodule", path, ".gitmodules"), Why: "its content is in another repository"}, nil, hidden{built: []string{f.tree.Submodules[path]}})
+			f.unseen(delivery.Unseen{Name: "submodule " + path, By: files.StandIn("Submodule", path, ".gitmodules"), Why: "its content is in another repository"}, nil, hidden{built: []string{f.tree.Submodules[path]}})
 		}
 	}
 }
 
 // mayUse reports whether a unit may be built of what is below a path of the repository.
 func (f *follower) mayUse(path string) bool {
-	if f.tree.Reads.Below(f.inRoot(path)) {
+	if f.tree.Reads.Below(f.tree.Absolute(path)) {
 		return true
 	}
 	isBelow := func(dir string) bool { return dir == "." || strings.HasPrefix(path, dir+"/") }
 	for _, u := range f.cluster.Units {
 		isSet := u.Set != nil || u.By != nil && u.By.GetKind() == "ApplicationSet" // its Applications may be of any folder
-		if isSet || f.hidden[u] != nil && f.hidden[u].scope != named || u.By != nil && slices.ContainsFunc(u.Dirs, isBelow) {
+		if isSet || f.hidden[u] != nil && f.hidden[u].scope != files.Named || u.By != nil && slices.ContainsFunc(u.Dirs, isBelow) {
 			return true
 		}
 	}
 	// Nothing says what is applied of an entry point that nothing here applies.
 	first := f.cluster.Units[0]
-	return first.By == nil && (first.Name == f.tree.Name || slices.ContainsFunc(first.Dirs, isBelow)) && !ForReading(f.tree.Dir, filepath.Join(f.inRoot(path), "it"))
+	return first.By == nil && (first.Name == f.tree.Name || slices.ContainsFunc(first.Dirs, isBelow)) && !detect.ForReading(f.tree.Dir, filepath.Join(f.tree.Absolute(path), "it"))
 }
 
 func (f *follower) unseen(s delivery.Unseen, holder *delivery.Unit, h hidden) {
@@ -122,10 +112,10 @@ func (f *follower) findCommands(object *delivery.Object, u *delivery.Unit) {
 	if found.About == "" {
 		return
 	}
-	p := &fingerprint{follower: f, sum: sha256.New(), objects: map[*unstructured.Unstructured]bool{}}
-	p.write("commands", found.About)
+	p := f.newFingerprint()
+	p.Write("commands", found.About)
 	p.lent(object.GetNamespace(), "", object.Field("spec")) // variables may be there
 	f.cluster.Unseen = append(f.cluster.Unseen, delivery.Unseen{
-		Name: delivery.WithoutHash(nameOf(object, u)), By: object, Why: "a command in it installs, changes or deletes what is in no manifest", Fingerprint: hex.EncodeToString(p.sum.Sum(nil)),
+		Name: delivery.WithoutHash(nameOf(object, u)), By: object, Why: "a command in it installs, changes or deletes what is in no manifest", Fingerprint: p.Sum(),
 	})
 }

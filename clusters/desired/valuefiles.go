@@ -13,6 +13,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -95,7 +96,7 @@ func (a *argoCDChart) read(file valueFile) ([]byte, bool) {
 	if file.inChart {
 		return a.chart.File(file.path)
 	}
-	return a.fileInRepository(file.path)
+	return a.tree.Read(file.path)
 }
 
 // exists is about whatever is there, be it a folder or a link that leads out: these are not missing, and Helm fails.
@@ -104,7 +105,7 @@ func (a *argoCDChart) exists(file valueFile) bool {
 		_, found := a.chart.File(file.path)
 		return found
 	}
-	_, err := os.Lstat(a.inRoot(file.path))
+	_, err := os.Lstat(a.tree.Absolute(file.path))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
@@ -139,16 +140,13 @@ func (a *argoCDChart) locate(written string) (valueFile, error) {
 	return valueFile{resolved, false}, nil
 }
 
-// mostLinks is how many symbolic links may lead to one another.
-const mostLinks = 10
-
 // delinked follows a symbolic link to what it leads to, by the path from the root. Links on the way stay.
 func (f *follower) delinked(name string) (string, error) {
-	for range mostLinks + 1 {
+	for range files.MostLinks + 1 {
 		if !filepath.IsLocal(filepath.FromSlash(name)) || name == "." {
 			return "", errors.New("it is outside of the repository")
 		}
-		target, err := os.Readlink(f.inRoot(name))
+		target, err := os.Readlink(f.tree.Absolute(name))
 		switch {
 		case err != nil:
 			return name, nil //nolint:nilerr // it is no link, or it is not there
@@ -167,7 +165,7 @@ func (a *argoCDChart) matching(pattern valueFile, written string) ([]valueFile, 
 	}
 	base, _ := doublestar.SplitPattern(pattern.path)
 	for _, submodule := range slices.Sorted(maps.Keys(a.tree.Submodules)) {
-		if inside(submodule, base) || inside(base, submodule) {
+		if files.Inside(submodule, base) || files.Inside(base, submodule) {
 			return nil, fmt.Errorf("the files %s may be in the submodule %s", written, submodule)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/charts/store"
 	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/crddiff"
@@ -137,7 +138,7 @@ func (s side) isFolder() bool {
 
 // mayBeApplied reports whether somebody may apply a file that nothing in the repository leads to.
 func (s side) mayBeApplied(file string) bool {
-	return !desired.ForReading(s.tree.Relative(s.tree.Dir), file)
+	return !detect.ForReading(s.tree.Relative(s.tree.Dir), file)
 }
 
 // isKustomization reports whether a side says itself how it is built.

@@ -1,4 +1,4 @@
-package desired
+package files
 
 import (
 	"io/fs"
@@ -6,23 +6,24 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/moult-dev/moult/clusters/repository"
 )
+
+// MostLinks is how many symbolic links may lead to one another.
+const MostLinks = 10
 
 // fileWalk visits the files of a folder.
 type fileWalk struct {
-	tree *repository.Tree
+	root string
 	dir  string
 	skip func(name string) bool
 	// visit gets absolute paths.
 	visit func(file string) error
 }
 
-// eachFile visits all regular files below a folder, but for those in folders that are skipped. A symbolic link counts for
+// Each visits all regular files below a folder, but for those in folders that are skipped. A symbolic link counts for
 // what it leads to inside of the repository, under the link's name, unless that is visited anyway.
-func eachFile(t *repository.Tree, dir string, skip func(name string) bool, visit func(file string) error) error {
-	w := &fileWalk{t, dir, skip, visit}
+func (t *Tree) Each(dir string, skip func(name string) bool, visit func(file string) error) error {
+	w := &fileWalk{t.Root, dir, skip, visit}
 	return w.folder(dir, 0)
 }
 
@@ -45,7 +46,7 @@ func (w *fileWalk) folder(dir string, links int) error {
 
 func (w *fileWalk) link(file string, links int) error {
 	to, err := filepath.EvalSymlinks(file)
-	if err != nil || links > mostLinks || !inside(to, w.tree.Root) || w.visits(to) {
+	if err != nil || links > MostLinks || !Inside(to, w.root) || w.visits(to) {
 		return nil //nolint:nilerr // a link that leads nowhere has no content
 	}
 	info, err := os.Stat(to)

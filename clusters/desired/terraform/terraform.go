@@ -1,16 +1,18 @@
-package desired
+// Package terraform finds in files of Terraform the blocks that hold something, and the values that these name in whichever file.
+package terraform
 
 import (
 	"regexp"
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/desired/commands"
-	"github.com/moult-dev/moult/clusters/desired/detect"
-	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/clusters/desired/files"
 )
 
+// Named finds files of Terraform by their names.
+var Named = regexp.MustCompile(`\.(?:tf|tofu|tfvars|hcl)(?:\.json)?$`)
+
 var (
-	terraform = regexp.MustCompile(`\.(?:tf|tofu|tfvars|hcl)(?:\.json)?$`)
 	// block is one of Terraform's at the beginning of a line: its kind, its labels, and what is in it.
 	block = regexp.MustCompile(`(?m)^(\w+)((?:[ \t]+"[^"\n]*")*)[ \t]*\{(?:[^\n]*\}[ \t]*$|(?s:.*?)^\})`) //nolint:gocritic // with m, ^ is the beginning of a line
 	// aside are lines that decide neither about a chart nor about its values, and ofTerraform is what other lines name.
@@ -18,8 +20,8 @@ var (
 	ofTerraform = regexp.MustCompile(`\b(var|local|data\.\w+)\.(\w+)`)
 )
 
-// blocksWith are the blocks of a file of Terraform that hold something, and what is in no block, as in JSON.
-func blocksWith(holds *regexp.Regexp, text string) string {
+// BlocksWith are the blocks of a file of Terraform that hold something, and what is in no block, as in JSON.
+func BlocksWith(holds *regexp.Regexp, text string) string {
 	var found strings.Builder
 	for _, one := range block.FindAllString(text, -1) {
 		if holds.MatchString(one) {
@@ -29,10 +31,9 @@ func blocksWith(holds *regexp.Regexp, text string) string {
 	return found.String() + block.ReplaceAllString(text, "")
 }
 
-// valuesOfTerraform are the blocks and lines, in whichever file of Terraform, that give values to what a text names.
-func (e *everywhere) valuesOfTerraform(text string) string {
+// Values are the blocks and lines of some files that give values to what a text names. The files that have some are noted.
+func Values(text string, in []files.Text, note func(file string)) string {
 	var found strings.Builder
-	files := e.textsOf(terraform)
 	known := map[string]bool{}
 	for named := []string{text}; len(named) > 0; named = named[1:] {
 		for _, name := range ofTerraform.FindAllStringSubmatch(aside.ReplaceAllString(named[0], ""), -1) {
@@ -40,13 +41,13 @@ func (e *everywhere) valuesOfTerraform(text string) string {
 				continue
 			}
 			known[name[0]] = true
-			for _, file := range files {
-				given := givenIn(file.text, name[1], name[2])
+			for _, file := range in {
+				given := givenIn(file.Text, name[1], name[2])
 				if len(known) > commands.MostVariables {
-					given = []string{file.text}
+					given = []string{file.Text}
 				}
 				for _, value := range given {
-					e.tree.Reads.File(file.file)
+					note(file.File)
 					found.WriteString(value + "\n")
 					named = append(named, value)
 				}
@@ -97,26 +98,4 @@ func balanced(text string) string {
 		}
 	}
 	return text
-}
-
-// textFile is a file and what it says, without comments.
-type textFile struct{ file, text string }
-
-// textsOf are the files of a tree with certain names, in hidden folders, too. They are read once.
-func (e *everywhere) textsOf(named *regexp.Regexp) []textFile {
-	if found, known := e.texts[named]; known {
-		return found
-	}
-	var found []textFile
-	_ = eachFile(e.tree, e.tree.Dir, isOfPrograms, func(file string) error {
-		if !named.MatchString(file) {
-			return nil
-		}
-		if content, err := render.ReadRegular(file); err == nil {
-			found = append(found, textFile{file, detect.WithoutComments(string(content))})
-		}
-		return nil
-	})
-	e.texts[named] = found
-	return found
 }
