@@ -2,6 +2,7 @@ package charts
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
@@ -22,6 +23,15 @@ func ParseValues(content []byte) (map[string]any, error) {
 // Merge puts values over others; maps are merged, and all else is replaced.
 func Merge(below, above map[string]any) map[string]any {
 	return loader.MergeMaps(below, copied(above))
+}
+
+// WithFile adds a file of values to others, which it takes precedence over; the error names it.
+func WithFile(values map[string]any, name string, content []byte) (map[string]any, error) {
+	parsed, err := ParseValues(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return Merge(values, parsed), nil
 }
 
 // Set changes a value as `helm template --set` does: name=value, where the name may have dots, and a list in braces.

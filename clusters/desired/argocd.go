@@ -1,9 +1,13 @@
 package desired
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/argocd"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
@@ -48,8 +52,8 @@ func (f *follower) argoCDSource(u *delivery.Unit, d delivery.Source) {
 		f.hiddenOf(u).widen(files.Everything) // a plugin reads what it likes
 		return
 	}
-	url := elsewhere(u, source)
-	if at := tagOrCommit(source.Text("targetRevision")); url == "" && at != "" && f.repositorySource != nil && source.Text("repoURL") != "" {
+	url := argocd.Elsewhere(u, source)
+	if at := argocd.TagOrCommit(source.Text("targetRevision")); url == "" && at != "" && f.repositorySource != nil && source.Text("repoURL") != "" {
 		u.Unseen = fmt.Sprintf("it is taken from revision %s of %s, which need not be what lies here", at, network.WithoutUser(source.Text("repoURL")))
 		f.hiddenOf(u).addBelowRoot(f.tree, path)
 		f.argoCDFromElsewhere(u, unseen, d)
@@ -65,73 +69,96 @@ func (f *follower) argoCDSource(u *delivery.Unit, d delivery.Source) {
 		f.argoCDChart(u, source, dir)
 		return
 	}
-	if why := f.notAsItLies(u, source, path); why != "" {
+	if why := argocd.NotAsItLies(f.tree, u, source, path); why != "" {
 		u.Unseen = why
 		f.hiddenOf(u).add(f.tree.Folder(path))
 		f.hiddenOf(u).widen(files.Data)
 		return
 	}
-	if at := source.Text("targetRevision"); isPin(at) {
+	if at := source.Text("targetRevision"); argocd.IsPin(at) {
 		u.Pinned = "revision " + at
 	}
-	if f.build(u, path, func(dir string) (*render.Rendering, error) { return f.argoCDFolder(u, d, dir) }); f.tree.Folder(path) == "" {
+	if f.build(u, path, func(dir string) (*render.Rendering, error) { return f.argoCDFolder(d, dir) }); f.tree.Folder(path) == "" {
 		f.argoCDFromElsewhere(u, unseen, d)
 	}
 }
 
-// elsewhere is the repository of a source, if that is not the one that the Application itself was found in. An
-// Application is found in the repository that the Application around it is taken from. Nothing names the repository of an entry point.
-func elsewhere(u *delivery.Unit, source *delivery.Object) string {
-	url := source.Text("repoURL")
-	for around := u.Parent; around != nil && url != "" && !strings.Contains(url, "{{"); around = around.Parent {
-		if around.Tool != delivery.ArgoCD || around.Unseen != "" {
-			continue
-		}
-		known := false
-		for _, ours := range around.Sources {
-			if of := ours.Settings.Text("repoURL"); of != "" {
-				known = true
-				if normalURL(of) == normalURL(url) {
-					return ""
-				}
-			}
-		}
-		if known {
-			return url
-		}
-	}
-	return ""
-}
-
-// argoCDFolder builds a folder as Argo CD does: without a kustomization in it, kustomize's options are passed over.
-func (f *follower) argoCDFolder(u *delivery.Unit, d delivery.Source, dir string) (*render.Rendering, error) {
-	source := d.Settings
-	if render.KustomizationIn(dir) == "" {
-		return render.Directory(dir, render.DirectoryOptions{
-			Recurse: source.True("directory", "recurse"), Root: f.rootOf(dir), Note: f.tree.Note(),
-			Include: source.Text("directory", "include"), Exclude: source.Text("directory", "exclude"),
-		})
-	}
+// argoCDFolder builds a folder as Argo CD does.
+func (f *follower) argoCDFolder(d delivery.Source, dir string) (*render.Rendering, error) {
 	o := f.options(d)
-	o.Namespace = source.Text("kustomize", "namespace")
-	o.NamePrefix, o.NameSuffix = source.Text("kustomize", "namePrefix"), source.Text("kustomize", "nameSuffix")
-	o.Annotations = source.TextMap("kustomize", "commonAnnotations")
 	if f.releases != nil {
 		o.Inflate = f.inflate // whether Argo CD has --enable-helm is not in Git; without it, this would fail
-	} else if f.survey != nil {
-		o.Inflate = f.survey.charts(f.ctx, dir)
 	}
-	return f.folderOf(u, dir, o, d)
+	return argocd.Folder(d.Settings, dir, o, func(o render.Options) (*render.Rendering, error) { return render.Folder(dir, o) })
 }
 
-// isPin guesses whether a revision stays where it is: a version or a hash, not a branch.
-func isPin(revision string) bool {
-	if revision == "" || revision == "HEAD" {
-		return false
+// argoCDChart adds a chart, as Argo CD renders it, or says why it cannot be seen. dir is its folder in this repository,
+// empty for one from elsewhere.
+// https://argo-cd.readthedocs.io/en/stable/user-guide/helm/
+func (f *follower) argoCDChart(u *delivery.Unit, source *delivery.Object, dir string) {
+	err := errors.New("nothing is followed") // a survey asks about files only
+	if f.releases != nil {
+		err = f.addArgoCDChart(u, source, dir)
 	}
-	if len(revision) == 40 && strings.Trim(revision, "0123456789abcdef") == "" {
-		return true
+	if err == nil {
+		return
 	}
-	number := strings.TrimPrefix(strings.TrimPrefix(revision, "refs/tags/"), "v")
-	return number != "" && number[0] >= '0' && number[0] <= '9' && strings.Contains(number, ".") || strings.HasPrefix(revision, "refs/tags/")
+	u.Unseen = fmt.Sprintf("%s is a chart", source.Text("path"))
+	if dir == "" {
+		u.Unseen = strings.TrimSpace(fmt.Sprintf("it comes from the chart %s %s", source.Text("chart"), source.Text("targetRevision")))
+	}
+	f.hideChart(u, source, dir)
+	if f.releases != nil {
+		f.notRendered[u.By] = err
+	}
+}
+
+func (f *follower) addArgoCDChart(u *delivery.Unit, source *delivery.Object, dir string) error {
+	chart, err := f.argoCDChartOf(u, source, dir)
+	if err != nil {
+		return err
+	}
+	values, err := (&argocd.Chart{Tree: f.tree, Unit: u, Source: source, Chart: chart, Dir: dir}).Values()
+	if err != nil {
+		return err
+	}
+	rendering, err := f.render(chart, charts.Release{
+		Name: cmp.Or(source.Text("helm", "releaseName"), u.By.GetName()), Values: values,
+		Namespace:   cmp.Or(source.Text("helm", "namespace"), u.By.Text("spec", "destination", "namespace")),
+		KubeVersion: source.Text("helm", "kubeVersion"), APIVersions: source.Texts("helm", "apiVersions"),
+		SkipSchema: source.True("helm", "skipSchemaValidation"),
+	})
+	if err != nil {
+		return err
+	}
+	if dir != "" {
+		u.Dirs = append(u.Dirs, f.tree.Relative(dir))
+		if at := source.Text("targetRevision"); argocd.IsPin(at) {
+			u.Pinned = "revision " + at
+		}
+	}
+	u.Charts = append(u.Charts, nameChart(chart))
+	if !source.True("helm", "skipCrds") {
+		u.Objects = append(u.Objects, f.placedInChart(rendering.CRDs)...)
+	}
+	u.Objects = append(u.Objects, f.placedInChart(rendering.Objects)...)
+	return nil
+}
+
+func (f *follower) argoCDChartOf(u *delivery.Unit, source *delivery.Object, dir string) (*charts.Chart, error) {
+	if dir != "" {
+		if files := argocd.Overrides(u, dir); len(files) > 0 {
+			return nil, fmt.Errorf("its source is overridden by %s", f.tree.Relative(files[0]))
+		}
+		chart, err := f.chartIn(dir)
+		if err != nil {
+			err = f.tree.Shorten(err)
+		}
+		return chart, err
+	}
+	repository := source.Text("repoURL")
+	if repository != "" && !strings.Contains(repository, "://") {
+		repository = "oci://" + repository // Argo CD writes registries without a scheme
+	}
+	return f.chartSource.Chart(f.ctx, charts.Reference{Repository: repository, Name: source.Text("chart"), Version: source.Text("targetRevision")})
 }

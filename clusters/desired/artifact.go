@@ -14,6 +14,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/flux"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
@@ -202,10 +203,10 @@ func (f *follower) artifactSource(generator *delivery.Object, alias string, into
 
 // artifactElsewhere fetches what a GitRepository has of another repository.
 func (f *follower) artifactElsewhere(from delivery.Reference, repository *delivery.Object) (*files.Tree, error) {
-	if f.repositorySource == nil || repository == nil || from.Kind != "GitRepository" || pinnedTo(repository) == "" {
+	if f.repositorySource == nil || repository == nil || from.Kind != "GitRepository" || flux.PinnedTo(repository) == "" {
 		return nil, charts.ErrNotAsked
 	}
-	tree, err := f.repositorySource.Fetch(f.ctx, repository.Text("spec", "url"), pinnedTo(repository))
+	tree, err := f.repositorySource.Fetch(f.ctx, repository.Text("spec", "url"), flux.PinnedTo(repository))
 	return files.Of(tree), err
 }
 

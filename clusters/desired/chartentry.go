@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
@@ -23,7 +24,7 @@ func ValuesOf(entry string) (folder string, values []string) {
 func (f *follower) chartEntry(unit *delivery.Unit, dir string, valueFiles []string) {
 	unit.Dirs = []string{f.tree.Relative(dir)}
 	if err := f.addChartEntry(unit, dir, valueFiles); err != nil {
-		unit.Unseen = "it is a chart that cannot be rendered: " + failureOf(f.tree.Shorten(err))
+		unit.Unseen = "it is a chart that cannot be rendered: " + files.FailureOf(f.tree.Shorten(err))
 		f.hiddenOf(unit).add(dir)
 		for _, file := range valueFiles {
 			f.hiddenOf(unit).add(f.tree.Absolute(file))
@@ -45,7 +46,7 @@ func (f *follower) addChartEntry(unit *delivery.Unit, dir string, valueFiles []s
 		if !found {
 			return fmt.Errorf("there is no file of values %s", name)
 		}
-		if values, err = withFile(values, name, content); err != nil {
+		if values, err = charts.WithFile(values, name, content); err != nil {
 			return err
 		}
 	}

@@ -73,13 +73,11 @@ func (f *follower) chartWithin(dir string, depth int) (*charts.Chart, error) {
 	if depth > mostNested {
 		return nil, fmt.Errorf("the charts at %s name one another", f.tree.Relative(dir))
 	}
-	if f.survey == nil {
-		f.tree.Reads.Folder(dir)
-	}
+	f.tree.Reads.Folder(dir)
 	if err := pointersIn(dir); err != nil {
 		return nil, err
 	}
-	chart, err := charts.Folder(dir, f.rootOf(dir))
+	chart, err := charts.Folder(dir, f.tree.Root)
 	if err != nil {
 		return nil, err
 	}

@@ -11,9 +11,8 @@
 // and after a pull request, bring the same; policies/rollout says what follows from that. No cluster is asked, and nothing is
 // fetched but charts, by the ChartSource that the caller hands in.
 //
-// Nothing else follows a Kustomization or an Application: where no entry point is named, as for `moult check opt-in`,
-// SurveyOf in survey.go goes through everything in a repository by the same code.
+// Where no cluster is asked for, as with `moult check opt-in`, clusters/desired/survey goes through everything in a repository.
 //
-// Start with Follow in follow.go. flux.go, helmrelease.go, argocd.go and argochart.go read the tools' settings, and source.go
-// decides what is in this repository. unresolved.go and fingerprint.go are about what is not. entries.go finds entry points.
+// Start with Follow in follow.go. flux.go, helmrelease.go and argocd.go make units, by the settings that the packages flux and argocd
+// read, and source.go decides what is in this repository. unresolved.go and fingerprint.go are about what is not.
 package desired

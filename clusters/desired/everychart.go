@@ -73,13 +73,3 @@ func (e *everywhere) crdsOfChart(dir string) []*delivery.Object {
 	}
 	return byDefault
 }
-
-func crdsAmong(objects []*delivery.Object) []*delivery.Object {
-	var found []*delivery.Object
-	for _, object := range objects {
-		if object.IsCRD() {
-			found = append(found, object)
-		}
-	}
-	return found
-}

@@ -4,20 +4,10 @@ import (
 	"fmt"
 
 	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/flux"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 )
-
-// dependsOn are the names of the units that a Kustomization waits for.
-func dependsOn(by *delivery.Object) (names []string) {
-	if delivery.ToolOf(by) != delivery.Flux {
-		return nil
-	}
-	for _, dependency := range by.Entries("spec", "dependsOn") {
-		names = append(names, delivery.ReferenceOf(dependency, by.GetNamespace()).String())
-	}
-	return names
-}
 
 // flux fills a unit with what kustomize-controller would apply.
 func (f *follower) flux(u *delivery.Unit) {
@@ -38,7 +28,7 @@ func (f *follower) flux(u *delivery.Unit) {
 		} else {
 			f.fluxFromElsewhere(u, d)
 		}
-	} else if f.build(u, d.Path, func(dir string) (*render.Rendering, error) { return f.folderOf(u, dir, f.fluxOptions(u, d), d) }); f.folder(d.Path) == "" {
+	} else if f.build(u, d.Path, func(dir string) (*render.Rendering, error) { return render.Folder(dir, f.fluxOptions(u, d)) }); f.tree.Folder(d.Path) == "" {
 		f.fluxFromElsewhere(u, d)
 	}
 	if u.Err == nil && u.Unseen == "" {
@@ -65,12 +55,7 @@ func (f *follower) hideSource(u *delivery.Unit, d delivery.Source) {
 
 // fluxOptions are those of a Kustomization.
 func (f *follower) fluxOptions(u *delivery.Unit, d delivery.Source) render.Options {
-	by, o := u.By, f.options(d)
-	o.Namespace = by.Text("spec", "targetNamespace")
-	o.NamePrefix, o.NameSuffix = by.Text("spec", "namePrefix"), by.Text("spec", "nameSuffix")
-	o.Annotations = by.TextMap("spec", "commonMetadata", "annotations")
-	if f.survey == nil {
-		o.Ignored = f.ignoredFor(by)
-	}
+	o := flux.Options(u.By, f.options(d))
+	o.Ignored = f.ignoredFor(u.By)
 	return o
 }

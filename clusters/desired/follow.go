@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"regexp"
-	"strings"
 
 	"github.com/moult-dev/moult/clusters/desired/appset"
 	"github.com/moult-dev/moult/clusters/desired/files"
@@ -66,9 +63,6 @@ type follower struct {
 	templated map[*delivery.Object]bool
 	// hidden is what of this repository decides about the objects of a unit that are not seen.
 	hidden map[*delivery.Unit]*hidden
-	// survey is set if not a cluster is followed but everything in some folders; files are those that its units were built of.
-	survey *survey
-	files  map[*delivery.Unit][]string
 	// releases are the HelmReleases, and where charts come from.
 	*releases
 	// repositorySource has other repositories, nil if they are not asked for.
@@ -91,8 +85,8 @@ type pointer struct {
 	last   bool // what it needs will not come any more
 }
 
-// most is how many units there may be: more than any cluster has, and an end to manifests that make ever new ones.
-const most = 10_000
+// MostUnits is how many units there may be: more than any cluster has, and an end to manifests that make ever new ones.
+const MostUnits = 10_000
 
 // follow goes through the units, and looks at what has come of it.
 func (f *follower) follow(ctx context.Context) error {
@@ -121,8 +115,8 @@ func (f *follower) walk(ctx context.Context) error {
 		}
 		unit := f.cluster.Units[next]
 		for _, object := range unit.Objects {
-			if len(f.cluster.Units) > most {
-				return fmt.Errorf("%s leads to more than %d Kustomizations and Applications; name an entry point of one cluster", f.cluster.Name, most)
+			if len(f.cluster.Units) > MostUnits {
+				return fmt.Errorf("%s leads to more than %d Kustomizations and Applications; name an entry point of one cluster", f.cluster.Name, MostUnits)
 			}
 			f.take(pointer{by: object, parent: unit})
 		}
@@ -159,7 +153,7 @@ func (f *follower) take(p pointer) {
 	if !kinds.Delivers(p.by) || f.seen[f.key(p)] {
 		return
 	}
-	if !p.last && f.survey == nil && f.waits(p) {
+	if !p.last && f.waits(p) {
 		f.later = append(f.later, p)
 		return
 	}
@@ -173,37 +167,11 @@ func (f *follower) add(unit *delivery.Unit) {
 		f.seen[f.key(pointer{by: unit.By, parent: unit.Parent})] = true
 	}
 	if unit.Err != nil {
-		unit.Failure = failureOf(unit.Err)
+		unit.Failure = files.FailureOf(unit.Err)
 	}
 	f.cluster.Units = append(f.cluster.Units, unit)
-	if f.survey == nil {
-		f.report(unit)
-	}
+	f.report(unit)
 }
 
-// failureOf is an error in one line, without the names of temporary folders.
-func failureOf(err error) string {
-	return temporary.ReplaceAllString(strings.Join(strings.Fields(err.Error()), " "), "")
-}
-
-// temporary is the name of a folder that lives no longer than a build, or a revision that was written to disk.
-var temporary = regexp.MustCompile(regexp.QuoteMeta(strings.TrimSuffix(os.TempDir(), "/")) + `/[^/ '"]+`)
-
-// key is the same for the same object, whichever unit it was found in. In a survey there may be several clusters, and objects
-// of one name in each.
-func (f *follower) key(p pointer) string {
-	key := p.by.GetKind() + " " + unitName(p)
-	if f.survey != nil {
-		key += " " + p.by.Place().String()
-	}
-	return key
-}
-
-// unitName is the namespace/name of a Kustomization or Application.
-func unitName(p pointer) string {
-	namespace := p.by.GetNamespace()
-	if namespace == "" && p.parent != nil && p.parent.Tool == delivery.ArgoCD && p.parent.By != nil {
-		namespace = p.parent.By.Text("spec", "destination", "namespace")
-	}
-	return delivery.FullName(namespace, p.by.GetName())
-}
+// key is the same for the same object, whichever unit it was found in.
+func (f *follower) key(p pointer) string { return kinds.NameOf(p.by, p.parent) }

@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/flux"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/policies/delivery"
 )
@@ -55,7 +54,9 @@ func (f *follower) release(p pointer) {
 	f.report(unit)
 }
 
-func (f *follower) releaseKey(p pointer) string { return "HelmRelease " + unitName(p) }
+func (f *follower) releaseKey(p pointer) string {
+	return "HelmRelease " + kinds.UnitName(p.by, p.parent)
+}
 
 // releaseUnit is what helm-controller applies for a HelmRelease.
 // https://fluxcd.io/flux/components/helm/helmreleases/
@@ -78,14 +79,14 @@ func (f *follower) releaseUnit(p pointer) (*delivery.Unit, error) {
 	}
 	namespace := cmp.Or(by.Text("spec", "targetNamespace"), by.GetNamespace())
 	rendering, err := f.render(chart, charts.Release{
-		Name: releaseName(by), Namespace: namespace, Values: values, Upgrade: true,
+		Name: flux.ReleaseName(by), Namespace: namespace, Values: values, Upgrade: true,
 		SkipSchema: by.True("spec", "upgrade", "disableSchemaValidation"),
 	})
 	if err != nil {
 		return nil, err
 	}
 	u.Charts = []string{nameChart(chart)}
-	u.Objects, err = f.postRendered(by, f.placedInChart(rendering.Objects))
+	u.Objects, err = flux.PostRendered(by, f.placedInChart(rendering.Objects))
 	if err != nil {
 		return nil, err
 	}
@@ -96,34 +97,8 @@ func (f *follower) releaseUnit(p pointer) (*delivery.Unit, error) {
 	case by.Text("spec", "install", "crds") == "CreateReplace":
 		u.Installed = crds
 	}
-	inNamespace(u.Objects, namespace)
+	flux.InNamespace(u.Objects, namespace)
 	return u, nil
-}
-
-// releaseName is the name of the Helm release.
-func releaseName(by *delivery.Object) string {
-	if name := by.Text("spec", "releaseName"); name != "" {
-		return name
-	}
-	if target := by.Text("spec", "targetNamespace"); target != "" {
-		return target + "-" + by.GetName()
-	}
-	return by.GetName()
-}
-
-// chartTemplate names the chart: the fields of a HelmRelease's spec.chart.spec, or of a HelmChart's spec.
-type chartTemplate struct {
-	*delivery.Object
-
-	source delivery.Reference
-}
-
-func templateOf(content any, namespace string) chartTemplate {
-	spec, _ := content.(map[string]any)
-	t := chartTemplate{Object: delivery.Wrap(spec)}
-	source, _ := t.Field("sourceRef").(map[string]any)
-	t.source = delivery.ReferenceOf(delivery.Wrap(source), namespace)
-	return t
 }
 
 // chartOfRelease finds the chart, and remembers where it is from.
@@ -137,28 +112,28 @@ func (f *follower) chartOfRelease(u *delivery.Unit) (*charts.Chart, valuesFiles,
 		case "HelmChart":
 			for _, object := range f.cluster.Named("HelmChart", to.Namespace, to.Name) {
 				if object.Is("source.toolkit.fluxcd.io", "HelmChart") {
-					return f.chartOfTemplate(u, templateOf(object.Field("spec"), object.GetNamespace()))
+					return f.chartOfTemplate(u, flux.TemplateOf(object.Field("spec"), object.GetNamespace()))
 				}
 			}
 			return nil, valuesFiles{}, fmt.Errorf("HelmChart %s is not in this repository", to)
 		}
 		return nil, valuesFiles{}, fmt.Errorf("its chart comes from %s %s", to.Kind, to)
 	}
-	return f.chartOfTemplate(u, templateOf(by.Field("spec", "chart", "spec"), by.GetNamespace()))
+	return f.chartOfTemplate(u, flux.TemplateOf(by.Field("spec", "chart", "spec"), by.GetNamespace()))
 }
 
-func (f *follower) chartOfTemplate(u *delivery.Unit, t chartTemplate) (*charts.Chart, valuesFiles, error) {
+func (f *follower) chartOfTemplate(u *delivery.Unit, t flux.ChartTemplate) (*charts.Chart, valuesFiles, error) {
 	named := valuesFiles{names: t.Texts("valuesFiles"), ignoreMissing: t.True("ignoreMissingValuesFiles")}
 	switch name := t.Text("chart"); {
 	case name == "":
 		return nil, named, charts.ErrNotAsked
-	case t.source.Kind == "HelmRepository":
-		chart, err := f.chartOfRepository(t.source, name, t.Text("version"))
+	case t.Source.Kind == "HelmRepository":
+		chart, err := f.chartOfRepository(t.Source, name, t.Text("version"))
 		return chart, named, err
-	case t.source.Kind != "GitRepository":
+	case t.Source.Kind != "GitRepository":
 		return nil, named, charts.ErrNotAsked
 	}
-	elsewhere, pinned := f.sourceIsHere(t.source)
+	elsewhere, pinned := f.sourceIsHere(t.Source)
 	dir := f.tree.Folder(t.Text("chart"))
 	switch {
 	case elsewhere != "":
@@ -208,17 +183,8 @@ func (f *follower) inOCIRepository(to delivery.Reference) (charts.Reference, err
 	}
 	return charts.Reference{
 		Repository: source.Text("spec", "url"), Insecure: source.True("spec", "insecure"), Digest: source.Text("spec", "ref", "digest"),
-		Version: source.Text("spec", "ref", "semver"), Tag: tagOfArtifact(source),
+		Version: source.Text("spec", "ref", "semver"), Tag: flux.TagOf(source),
 	}, nil
-}
-
-// tagOfArtifact is the tag of an OCIRepository: a range of versions comes before it, and without both it is latest.
-// https://fluxcd.io/flux/components/source/ocirepositories/#reference
-func tagOfArtifact(source *delivery.Object) string {
-	if source.Text("spec", "ref", "semver") != "" || source.Text("spec", "ref", "digest") != "" {
-		return ""
-	}
-	return cmp.Or(source.Text("spec", "ref", "tag"), "latest")
 }
 
 // fluxObject is a source among the objects seen so far, nil if there is none or if some of it is not known.
@@ -229,34 +195,4 @@ func (f *follower) fluxObject(kind string, to delivery.Reference) *delivery.Obje
 		}
 	}
 	return nil
-}
-
-// inNamespace gives objects the namespace of their release, as Helm does, where it matters which that is.
-func inNamespace(objects []*delivery.Object, namespace string) {
-	for _, o := range objects {
-		if o.GetNamespace() == "" && (kinds.Delivers(o) || kinds.Installs(o) || o.IsGate() || slices.Contains(kinds.Decisive, o.GetKind())) {
-			o.SetNamespace(namespace)
-		}
-	}
-}
-
-// labelled puts spec.commonMetadata on objects.
-func labelled(objects []*delivery.Object, labels, annotations map[string]string) {
-	for _, o := range objects {
-		if all := o.GetLabels(); len(labels) > 0 {
-			o.SetLabels(merged(all, labels))
-		}
-		if all := o.GetAnnotations(); len(annotations) > 0 {
-			o.SetAnnotations(merged(all, annotations))
-		}
-	}
-}
-
-func merged(below, above map[string]string) map[string]string {
-	all := maps.Clone(below)
-	if all == nil {
-		all = map[string]string{}
-	}
-	maps.Copy(all, above)
-	return all
 }

@@ -48,7 +48,7 @@ func (f *follower) valuesInFiles(chart *charts.Chart, files valuesFiles) (map[st
 			return nil, fmt.Errorf("there is no file of values %s", name)
 		}
 		var err error
-		if values, err = withFile(values, name, content); err != nil {
+		if values, err = charts.WithFile(values, name, content); err != nil {
 			return nil, err
 		}
 	}
@@ -114,13 +114,4 @@ func (f *follower) holderOfValues(kind, namespace, name string) *delivery.Object
 		}
 	}
 	return nil
-}
-
-// withFile adds a file of values to others, which it takes precedence over; the error names it.
-func withFile(values map[string]any, name string, content []byte) (map[string]any, error) {
-	parsed, err := charts.ParseValues(content)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return charts.Merge(values, parsed), nil
 }

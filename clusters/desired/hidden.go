@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moult-dev/moult/clusters/desired/argocd"
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
@@ -100,7 +101,7 @@ func (f *follower) hideChart(u *delivery.Unit, source *delivery.Object, dir stri
 			f.hiddenOf(u).add(filepath.Join(below, filepath.FromSlash(inside)))
 		}
 	}
-	if dir != "" && len(overrides(u, dir)) > 0 {
+	if dir != "" && len(argocd.Overrides(u, dir)) > 0 {
 		f.hiddenOf(u).widen(files.Data) // they may name other files of values
 	}
 }
@@ -225,7 +226,7 @@ func (f *follower) hideResourceSet(h *hidden, set *delivery.Object) {
 					if u.Tool == delivery.Flux {
 						return render.Folder(dir, f.fluxOptions(u, source))
 					}
-					return f.argoCDFolder(u, source, dir)
+					return f.argoCDFolder(source, dir)
 				})
 			}
 		}

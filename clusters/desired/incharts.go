@@ -12,6 +12,7 @@ import (
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/unpacking"
@@ -63,7 +64,7 @@ func (e *everywhere) crdsWith(chart *charts.Chart, values map[string]any) (found
 		return found, err
 	}
 	objects := e.placedInChart(rendering.Objects)
-	found.templates, found.atInstall = crdsAmong(objects), crdsAmong(e.placedInChart(rendering.CRDs))
+	found.templates, found.atInstall = kinds.CRDs(objects), kinds.CRDs(e.placedInChart(rendering.CRDs))
 	for _, object := range objects {
 		held, _ := object.Inside()
 		found.held = append(found.held, held...)
@@ -99,7 +100,7 @@ func (e *everywhere) installedWith(dir, file string, chart *charts.Chart) {
 	}
 	found, err := e.crdsWithFile(chart, e.tree.Absolute(file))
 	if err != nil && files.Inside(e.tree.Absolute(file), dir) {
-		e.hideWhole(dir, fmt.Sprintf("it is a chart with CRDs, and with %s it fails: %s", path.Base(file), failureOf(err)))
+		e.hideWhole(dir, fmt.Sprintf("it is a chart with CRDs, and with %s it fails: %s", path.Base(file), files.FailureOf(err)))
 	}
 	if err != nil {
 		return // values of another chart, most likely
@@ -127,7 +128,7 @@ func (e *everywhere) crdsWithFile(chart *charts.Chart, file string) (found crdsO
 	if err != nil {
 		return found, err
 	}
-	values, err := withFile(map[string]any{}, filepath.Base(file), content)
+	values, err := charts.WithFile(map[string]any{}, filepath.Base(file), content)
 	if err != nil {
 		return found, err
 	}

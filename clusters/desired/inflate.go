@@ -85,7 +85,7 @@ func (f *follower) valuesToInflate(dir string, h types.HelmChart) (map[string]an
 		if !found {
 			return nil, fmt.Errorf("there is no file of values %s in this repository", name)
 		}
-		return withFile(map[string]any{}, name, content)
+		return charts.WithFile(map[string]any{}, name, content)
 	}
 	values := map[string]any{}
 	if h.ValuesFile != "" && h.ValuesMerge != "replace" {

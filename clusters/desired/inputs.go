@@ -3,15 +3,10 @@ package desired
 import (
 	"encoding/json"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"slices"
-	"strings"
 
-	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/flux"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
-	"github.com/moult-dev/moult/clusters/render"
-	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
@@ -53,16 +48,12 @@ func (f *follower) findInputs() {
 	}
 }
 
-// leavingOut are the fields of a GitRepository that decide which files arrive, and so what is pruned for want of them.
-// https://fluxcd.io/flux/components/source/gitrepositories/#ignore
-var leavingOut = []string{"ignore", "sparseCheckout", "recurseSubmodules"}
-
 // inputsOfSource adds what a Kustomization's GitRepository leaves out, and the repositories that it includes.
 func (f *follower) inputsOfSource(u *delivery.Unit) {
 	from := u.By.SourceRef()
 	sources := f.cluster.Named("GitRepository", from.Namespace, from.Name)
 	for _, source := range sources {
-		for _, field := range leavingOut {
+		for _, field := range flux.LeavingOut {
 			if field == "ignore" && u.Unseen == "" {
 				continue // as with a .sourceignore
 			}
@@ -109,88 +100,6 @@ func (f *follower) inputsOfVariables(u *delivery.Unit) {
 			addInput(u, kind+" "+name, jsonOf(deciding(object)))
 		}
 	}
-}
-
-// notAsItLies says why Argo CD builds something else than what is in a folder, empty if it does not.
-func (f *follower) notAsItLies(u *delivery.Unit, source *delivery.Object, path string) string {
-	dir := f.tree.Folder(path)
-	if dir == "" {
-		return ""
-	}
-	if files := overrides(u, dir); len(files) > 0 {
-		return "its source is overridden by " + f.tree.Relative(files[0])
-	}
-	if render.KustomizationIn(dir) != "" {
-		return ""
-	}
-	if options, _ := source.Field("directory", "jsonnet").(map[string]any); len(options) > 0 || holdsJsonnet(dir, source.True("directory", "recurse")) {
-		return "it is rendered by jsonnet"
-	}
-	return ""
-}
-
-// overrides are the files beside what an Application applies that change its source.
-// https://argo-cd.readthedocs.io/en/stable/user-guide/parameters/#store-overrides-in-git
-func overrides(u *delivery.Unit, dir string) []string {
-	var found []string
-	// Outside of Argo CD's own namespace, an Application is called by its namespace, too.
-	for _, name := range []string{"", "-" + u.By.GetName(), "-" + u.By.GetNamespace() + "_" + u.By.GetName()} {
-		name = ".argocd-source" + name + ".yaml"
-		if files.Has(dir, name) {
-			found = append(found, filepath.Join(dir, name))
-		}
-	}
-	return found
-}
-
-func holdsJsonnet(dir string, recurse bool) bool {
-	found := false
-	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return nil //nolint:nilerr // what cannot be read is not there
-		case entry.IsDir() && path != dir && !recurse:
-			return filepath.SkipDir
-		case !entry.IsDir() && filepath.Ext(path) == ".jsonnet":
-			found = true
-			return filepath.SkipAll
-		}
-		return nil
-	})
-	return found
-}
-
-// generatorsRead is where git generators look, empty if an ApplicationSet has none that says.
-func generatorsRead(set *delivery.Object) string {
-	var read []string
-	for _, generator := range set.Entries("spec", "generators") {
-		if url, revision := generator.Text("git", "repoURL"), generator.Text("git", "revision"); url+revision != "" {
-			read = append(read, normalURL(url)+" "+revision)
-		}
-	}
-	return strings.Join(read, "\n")
-}
-
-// scopeOf is how much of the repository may decide about the Applications of an ApplicationSet whose generators cannot be
-// run. With those that read files, or values for charts, it is each file that holds data; with a plug-in, everything.
-func scopeOf(set *delivery.Object) files.Scope {
-	switch spec := set.Field("spec"); {
-	case holdsKey(set.Field("spec", "template"), "plugin"):
-		return files.Everything
-	case holdsKey(spec, "files"), holdsKey(spec, "valueFiles"), holdsKey(spec, "fileParameters"), holdsKey(spec, "templatePatch"):
-		return files.Data
-	}
-	return files.Wires
-}
-
-// holdsKey reports whether there is a field of that name anywhere in a value.
-func holdsKey(value any, name string) bool {
-	for at := range crdschema.Each(value) {
-		if len(at) > 0 && at[len(at)-1] == name {
-			return true
-		}
-	}
-	return false
 }
 
 // jsonOf is empty for what is not there, and for what is as if it were not.

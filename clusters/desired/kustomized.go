@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
@@ -78,7 +79,7 @@ func (e *everywhere) build(dir, kustomization string) *render.Rendering {
 	built, err := render.Folder(dir, render.Options{Root: e.tree.Root, Network: e.network, Note: e.tree.Reads.File, Builds: e.builds})
 	if err != nil {
 		built = nil
-		e.hidden(kustomization, []byte(e.tree.Sum(render.Local(dir, e.tree.Root)...)), "it is about CRDs, and fails: "+failureOf(e.tree.Shorten(err)))
+		e.hidden(kustomization, []byte(e.tree.Sum(render.Local(dir, e.tree.Root)...)), "it is about CRDs, and fails: "+files.FailureOf(e.tree.Shorten(err)))
 	}
 	e.built[dir] = built
 	return built

@@ -4,6 +4,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/flux"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
@@ -34,7 +35,7 @@ func (f *follower) referenceOf(by *delivery.Object) (charts.Reference, bool) {
 		reference, err := f.inOCIRepository(to)
 		return reference, err == nil && to.Kind == "OCIRepository"
 	}
-	t := templateOf(by.Field("spec", "chart", "spec"), by.GetNamespace())
-	reference, err := f.inHelmRepository(t.source, t.Text("chart"), t.Text("version"))
-	return reference, err == nil && t.source.Kind == "HelmRepository" && t.Text("chart") != ""
+	t := flux.TemplateOf(by.Field("spec", "chart", "spec"), by.GetNamespace())
+	reference, err := f.inHelmRepository(t.Source, t.Text("chart"), t.Text("version"))
+	return reference, err == nil && t.Source.Kind == "HelmRepository" && t.Text("chart") != ""
 }

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/argocd"
 	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/flux"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -82,36 +83,27 @@ func (f *follower) fluxFromElsewhere(u *delivery.Unit, d delivery.Source) {
 	if source == nil || from.Kind != "GitRepository" || source.Field("spec", "include") != nil {
 		return
 	}
-	for _, field := range leavingOut[1:] { // what is ignored is worked out
+	for _, field := range flux.LeavingOut[1:] { // what is ignored is worked out
 		if jsonOf(source.Field("spec", field)) != "" {
 			return // whether what was omitted is missed is not known
 		}
 	}
-	f.fromElsewhere(u, "", source.Text("spec", "url"), pinnedTo(source), d.Path, func(there *follower, dir string) (*render.Rendering, error) {
-		return there.folderOf(u, dir, there.fluxOptions(u, d), d)
+	f.fromElsewhere(u, "", source.Text("spec", "url"), flux.PinnedTo(source), d.Path, func(there *follower, dir string) (*render.Rendering, error) {
+		return render.Folder(dir, there.fluxOptions(u, d))
 	})
-}
-
-// pinnedTo is the commit or tag that a GitRepository stays at, empty if it follows something.
-func pinnedTo(repository *delivery.Object) string {
-	commit := repository.Text("spec", "ref", "commit")
-	if commit == "" && repository.Text("spec", "ref", "semver") == "" && repository.Text("spec", "ref", "name") == "" {
-		return repository.Text("spec", "ref", "tag")
-	}
-	return commit
 }
 
 // argoCDFromElsewhere is for a source of an Application that is another repository.
 func (f *follower) argoCDFromElsewhere(u *delivery.Unit, unseen string, d delivery.Source) {
 	source := d.Settings
-	f.fromElsewhere(u, unseen, source.Text("repoURL"), tagOrCommit(source.Text("targetRevision")), d.Path, func(there *follower, dir string) (*render.Rendering, error) {
+	f.fromElsewhere(u, unseen, source.Text("repoURL"), argocd.TagOrCommit(source.Text("targetRevision")), d.Path, func(there *follower, dir string) (*render.Rendering, error) {
 		if files.HasChart(dir) {
 			return there.argoCDChartElsewhere(u, source, dir)
 		}
-		if why := there.notAsItLies(u, source, d.Path); why != "" {
+		if why := argocd.NotAsItLies(there.tree, u, source, d.Path); why != "" {
 			return nil, errors.New(why)
 		}
-		return there.argoCDFolder(u, d, dir)
+		return there.argoCDFolder(d, dir)
 	})
 }
 
@@ -125,18 +117,6 @@ func (f *follower) argoCDChartElsewhere(u *delivery.Unit, source *delivery.Objec
 		return nil, err
 	}
 	return &render.Rendering{Name: dir, Objects: rendered.Objects}, nil
-}
-
-// rangeOfVersions is what a semantic version has that stands for several.
-var rangeOfVersions = regexp.MustCompile(`[*<>~^=|, ]|\.[xX](?:\.|$)`)
-
-// tagOrCommit is a targetRevision that stays where it is; empty for all others.
-// https://argo-cd.readthedocs.io/en/stable/user-guide/tracking_strategies/#git
-func tagOrCommit(revision string) string {
-	if !isPin(revision) || rangeOfVersions.MatchString(revision) {
-		return ""
-	}
-	return revision
 }
 
 // nowhereHere is the place of what no file of this repository holds.

@@ -53,7 +53,7 @@ func (f *follower) reportSnapshots(files []string) {
 // leaveToTools takes from a folder that is looked at as a whole, because no entry point was named, what a Kustomization or
 // an Application in it applies: nothing else does.
 func (f *follower) leaveToTools() {
-	if f.tree == nil || f.survey != nil || f.cluster.Name != f.tree.Name || render.KustomizationIn(f.tree.Dir) != "" {
+	if f.tree == nil || f.cluster.Name != f.tree.Name || render.KustomizationIn(f.tree.Dir) != "" {
 		return
 	}
 	whole := f.cluster.Units[0]

@@ -17,6 +17,7 @@ import (
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -110,7 +111,7 @@ func (e *everywhere) file(name string) error {
 	}
 	all := files.Placed(read, e.tree.Place)
 	if says && files.IsTemplateOfChart(name) {
-		e.noteTemplate(e.chartAround(filepath.Dir(name)), name, string(content), crdsAmong(all))
+		e.noteTemplate(e.chartAround(filepath.Dir(name)), name, string(content), kinds.CRDs(all))
 	}
 	for _, object := range all {
 		if !object.IsCRD() {
@@ -175,7 +176,7 @@ func (e *everywhere) add(dir string, crd *delivery.Object) {
 
 // unseen notes a file that decides about CRDs and cannot be read, or built.
 func (e *everywhere) unseen(file string, content []byte, err error) {
-	why := "it is about CRDs, and fails: " + failureOf(err)
+	why := "it is about CRDs, and fails: " + files.FailureOf(err)
 	if bytes.Contains(content, []byte("{{")) {
 		why = "it is a template that declares CRDs"
 	}

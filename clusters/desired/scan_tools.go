@@ -40,7 +40,7 @@ func Wired(ctx context.Context, tree *repository.Tree) (*delivery.Cluster, error
 			unread.hidden(file, content, "it is a template of what Flux or Argo CD applies")
 			return nil
 		case failed != nil:
-			unread.hidden(file, content, "it is about what Flux or Argo CD applies, and fails: "+failureOf(f.tree.Shorten(failed)))
+			unread.hidden(file, content, "it is about what Flux or Argo CD applies, and fails: "+files.FailureOf(f.tree.Shorten(failed)))
 			return nil
 		}
 		found.Objects = append(found.Objects, files.Placed(read, f.tree.Place)...)

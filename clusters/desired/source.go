@@ -2,9 +2,9 @@ package desired
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
@@ -18,7 +18,7 @@ func (f *follower) sourceIsHere(from delivery.Reference) (elsewhere, pinned stri
 	if source == nil {
 		return "", ""
 	}
-	if ours := f.gitRepository("", "flux-system"); ours != nil && normalURL(source.Text("spec", "url")) != normalURL(ours.Text("spec", "url")) {
+	if ours := f.gitRepository("", "flux-system"); ours != nil && network.Normal(source.Text("spec", "url")) != network.Normal(ours.Text("spec", "url")) {
 		return fmt.Sprintf("it comes from another repository, %s (GitRepository %s)", source.Text("spec", "url"), from.Name), ""
 	}
 	for _, how := range []string{"commit", "tag", "semver"} {
@@ -56,18 +56,4 @@ func ignoredBy(t *files.Tree, source *delivery.Object) func(path string, isDir b
 		return t.Ignored("")
 	}
 	return t.Ignored(source.Text("spec", "ignore"))
-}
-
-// normalURL makes the ways to write a repository's address alike.
-func normalURL(url string) string {
-	url = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(url), "/"), ".git")
-	if _, after, found := strings.Cut(url, "://"); found {
-		url = after
-	} else {
-		url = strings.Replace(url, ":", "/", 1) // git@host:path
-	}
-	if _, after, found := strings.Cut(url, "@"); found {
-		url = after
-	}
-	return url
 }

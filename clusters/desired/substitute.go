@@ -6,14 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fluxcd/pkg/envsubst"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
-
+	"github.com/moult-dev/moult/clusters/desired/flux"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
-	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // waits reports whether a Kustomization takes variables from a ConfigMap, or its manifests from an artifact, that no unit so far
@@ -66,7 +62,7 @@ func (f *follower) substitute(u *delivery.Unit) error {
 		if object.GetAnnotations()[setting] == "disabled" || object.GetLabels()[setting] == "disabled" {
 			continue
 		}
-		of, err := substituteIn(object, values, len(missing) == 0)
+		of, err := flux.Substitute(object, values, len(missing) == 0)
 		if err != nil {
 			return fmt.Errorf("variables of %s %s cannot be substituted: %w", object.GetKind(), object.GetName(), err)
 		}
@@ -91,40 +87,4 @@ func (f *follower) substitute(u *delivery.Unit) error {
 			"give the variables defaults, as in ${name:=value}, or keep them in a ConfigMap in Git")
 	}
 	return nil
-}
-
-// substituteIn changes an object as Flux does, by its text. What has no value becomes empty with Flux; it stays as it is
-// here if it may have one that cannot be known, and is returned.
-func substituteIn(object *delivery.Object, values map[string]string, complete bool) ([]string, error) {
-	raw, err := yaml.Marshal(object.Object)
-	if err != nil {
-		return nil, err
-	}
-	if !strings.Contains(string(raw), "$") {
-		return nil, nil
-	}
-	unknown := map[string]bool{}
-	changed, err := envsubst.Eval(string(raw), func(name string) (string, bool) {
-		value, known := values[name]
-		if !known && !complete {
-			unknown[name] = true
-		}
-		return value, true
-	})
-	if err != nil {
-		return nil, err
-	}
-	if len(unknown) > 0 {
-		return slices.Collect(maps.Keys(unknown)), nil
-	}
-	content := &unstructured.Unstructured{}
-	raw, err = unpacking.YAMLToJSON([]byte(changed))
-	if err == nil {
-		err = content.UnmarshalJSON(raw)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("it is no manifest afterwards: %w", err)
-	}
-	object.Unstructured = content
-	return nil, nil
 }

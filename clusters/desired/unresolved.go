@@ -37,9 +37,9 @@ func (f *follower) findUnseen() {
 			switch {
 			case f.rendered(object), f.allBuilt(object):
 			case kinds.Installs(object):
-				f.unseen(delivery.Unseen{Name: nameOf(object, u), By: object, Why: kinds.Describe(object)}, u, f.installed(object))
+				f.unseen(delivery.Unseen{Name: kinds.NameOf(object, u), By: object, Why: kinds.Describe(object)}, u, f.installed(object))
 			case f.tree == nil && kinds.Delivers(object):
-				f.unseen(delivery.Unseen{Name: nameOf(object, u), By: object, Why: "nothing is followed from " + f.cluster.Name}, u, hidden{})
+				f.unseen(delivery.Unseen{Name: kinds.NameOf(object, u), By: object, Why: "nothing is followed from " + f.cluster.Name}, u, hidden{})
 			}
 		}
 	}
@@ -86,13 +86,9 @@ func (f *follower) mayUse(path string) bool {
 func (f *follower) unseen(s delivery.Unseen, holder *delivery.Unit, h hidden) {
 	s.Fingerprint = f.fingerprint(s, holder, h) // without what is lacking: a chart that cannot be had today is the same chart
 	if f.releases != nil && f.notRendered[s.By] != nil && !errors.Is(f.notRendered[s.By], charts.ErrNotAsked) {
-		s.Why += "; " + failureOf(f.notRendered[s.By])
+		s.Why += "; " + files.FailureOf(f.notRendered[s.By])
 	}
 	f.cluster.Unseen = append(f.cluster.Unseen, s)
-}
-
-func nameOf(object *delivery.Object, u *delivery.Unit) string {
-	return object.GetKind() + " " + unitName(pointer{by: object, parent: u})
 }
 
 // findCommands notes an object whose commands install or delete what is in no manifest, of whatever kind it is.
@@ -116,6 +112,6 @@ func (f *follower) findCommands(object *delivery.Object, u *delivery.Unit) {
 	p.Write("commands", found.About)
 	p.lent(object.GetNamespace(), "", object.Field("spec")) // variables may be there
 	f.cluster.Unseen = append(f.cluster.Unseen, delivery.Unseen{
-		Name: delivery.WithoutHash(nameOf(object, u)), By: object, Why: "a command in it installs, changes or deletes what is in no manifest", Fingerprint: p.Sum(),
+		Name: delivery.WithoutHash(kinds.NameOf(object, u)), By: object, Why: "a command in it installs, changes or deletes what is in no manifest", Fingerprint: p.Sum(),
 	})
 }

@@ -71,3 +71,17 @@ func WithoutUser(address string) string {
 	}
 	return scheme + "://" + rest
 }
+
+// Normal makes the ways to write a repository's address alike.
+func Normal(url string) string {
+	url = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(url), "/"), ".git")
+	if _, after, found := strings.Cut(url, "://"); found {
+		url = after
+	} else {
+		url = strings.Replace(url, ":", "/", 1) // git@host:path
+	}
+	if _, after, found := strings.Cut(url, "@"); found {
+		url = after
+	}
+	return url
+}

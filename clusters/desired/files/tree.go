@@ -19,6 +19,7 @@ import (
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // Tree is a state of a repository. What is found out by going through all of it is kept, as its files do not change.
@@ -167,4 +168,12 @@ func (t *Tree) Texts(named *regexp.Regexp) []Text {
 	})
 	t.texts[named] = found
 	return found
+}
+
+// Options are what a source adds to a folder of the tree.
+func (t *Tree) Options(d delivery.Source) render.Options {
+	return render.Options{
+		Components: d.Components, IgnoreMissingComponents: d.IgnoreMissingComponents, Labels: d.Labels, Root: t.Root,
+		Patches: d.Patches, Note: t.Note(),
+	}
 }

@@ -129,3 +129,28 @@ func Describe(object *delivery.Object) string {
 	}
 	return says
 }
+
+// UnitName is the namespace/name of an object that has something applied, in the unit that it was found in.
+func UnitName(by *delivery.Object, in *delivery.Unit) string {
+	namespace := by.GetNamespace()
+	if namespace == "" && in != nil && in.Tool == delivery.ArgoCD && in.By != nil {
+		namespace = in.By.Text("spec", "destination", "namespace")
+	}
+	return delivery.FullName(namespace, by.GetName())
+}
+
+// NameOf is the same with the kind before it.
+func NameOf(object *delivery.Object, in *delivery.Unit) string {
+	return object.GetKind() + " " + UnitName(object, in)
+}
+
+// CRDs are those among some objects.
+func CRDs(objects []*delivery.Object) []*delivery.Object {
+	var found []*delivery.Object
+	for _, object := range objects {
+		if object.IsCRD() {
+			found = append(found, object)
+		}
+	}
+	return found
+}

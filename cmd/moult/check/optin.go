@@ -11,7 +11,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/clusters/charts/store"
-	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/clusters/desired/survey"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/lua"
@@ -77,25 +77,25 @@ A CRD with the label ` + v1alpha1.MigrateLabel + `: "` + v1alpha1.MigrateLabelEx
 }
 
 func (o *optIn) run(ctx context.Context, paths []string, stdin io.Reader) error {
-	survey := desired.SurveyOf(ctx, paths, stdin, o.LabelKey, store.New(store.Options{Fetch: true}))
-	report := optin.Examine(survey.Units, optin.Question{LabelKey: o.LabelKey, Unseen: true, Beside: survey.Units, ArgoCDConfig: survey.Named("ConfigMap", "", lua.ConfigMap)})
-	for _, f := range rollout.Locks(survey.Cluster, o.LabelKey) {
+	surveyed := survey.Of(ctx, paths, stdin, o.LabelKey, store.New(store.Options{Fetch: true}))
+	report := optin.Examine(surveyed.Units, optin.Question{LabelKey: o.LabelKey, Unseen: true, Beside: surveyed.Units, ArgoCDConfig: surveyed.Named("ConfigMap", "", lua.ConfigMap)})
+	for _, f := range rollout.Locks(surveyed.Cluster, o.LabelKey) {
 		report.Add(optin.Found{Finding: f, CRDs: []string{f.CRD}})
 	}
 	nothing := len(report.CRDs)+len(report.Findings) == 0
-	if nothing && len(survey.Failed) == 0 {
+	if nothing && len(surveyed.Failed) == 0 {
 		return errors.New("there is no CustomResourceDefinition to check; name the folder that holds some, or pipe what renders them into `" + o.Name + " check opt-in -`")
 	}
 	if nothing {
-		return o.TellAll(survey.Failed) // counts of what could not be looked at would say that all is well
+		return o.TellAll(surveyed.Failed) // counts of what could not be looked at would say that all is well
 	}
 	if err := o.print(report); err != nil {
 		return err
 	}
 	if !report.OK {
-		survey.Failed = append(survey.Failed, cli.NotDone{Sentence: words.Count(report.Errors(), "thing") + " to fix; what and where is above, and --help says what the words mean"})
+		surveyed.Failed = append(surveyed.Failed, cli.NotDone{Sentence: words.Count(report.Errors(), "thing") + " to fix; what and where is above, and --help says what the words mean"})
 	}
-	return o.TellAll(survey.Failed)
+	return o.TellAll(surveyed.Failed)
 }
 
 func (o *optIn) print(report optin.Report) error {

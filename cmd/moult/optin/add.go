@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 
 	optincomponent "github.com/moult-dev/moult/clusters/components/opt-in"
-	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/clusters/desired/survey"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
@@ -164,7 +164,7 @@ func (o *command) vendor(folder string) ([]byte, []change, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if k, err := parseKustomization(file, has); err != nil || !render.IsComponent(file) || !desired.SetsLabel(k.node, folder, o.LabelKey) {
+	if k, err := parseKustomization(file, has); err != nil || !render.IsComponent(file) || !survey.SetsLabel(k.node, folder, o.LabelKey) {
 		return nil, nil, fmt.Errorf("%s is there already and is not a Component that sets the label %s; name another folder with --folder", file, o.LabelKey)
 	}
 	if !o.selection.everything() && !bytes.Equal(has, want) {

@@ -11,7 +11,7 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/clusters/desired/survey"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -38,7 +38,7 @@ func parseKustomization(file string, content []byte) (kustomization, error) {
 
 // components are those that it lists.
 func (k kustomization) components() []string {
-	list, err := desired.Elements(k.node, "components")
+	list, err := survey.Elements(k.node, "components")
 	if err != nil {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (k kustomization) components() []string {
 
 // optsIn reports whether it, or a component that it lists, sets the opt-in label already.
 func (k kustomization) optsIn(dir, labelKey string) bool {
-	return desired.SetsLabel(k.node, dir, labelKey) || slices.ContainsFunc(k.components(), func(component string) bool {
+	return survey.SetsLabel(k.node, dir, labelKey) || slices.ContainsFunc(k.components(), func(component string) bool {
 		if strings.Contains(component, "/clusters/components/opt-in") {
 			return true // the one in Moult's repository
 		}
@@ -57,7 +57,7 @@ func (k kustomization) optsIn(dir, labelKey string) bool {
 			return false
 		}
 		listed, err := parseKustomization(component, content)
-		return err == nil && desired.SetsLabel(listed.node, folder, labelKey)
+		return err == nil && survey.SetsLabel(listed.node, folder, labelKey)
 	})
 }
 

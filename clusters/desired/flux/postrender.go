@@ -1,8 +1,9 @@
-package desired
+package flux
 
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"sigs.k8s.io/kustomize/api/types"
 
@@ -10,10 +11,10 @@ import (
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
-// postRendered are the objects of a release after its postRenderers and spec.commonMetadata. The manifests of crds/ are out
+// PostRendered are the objects of a release after its postRenderers and spec.commonMetadata. The manifests of crds/ are out
 // of their reach.
 // https://fluxcd.io/flux/components/helm/helmreleases/#post-renderers
-func (f *follower) postRendered(by *delivery.Object, objects []*delivery.Object) ([]*delivery.Object, error) {
+func PostRendered(by *delivery.Object, objects []*delivery.Object) ([]*delivery.Object, error) {
 	for _, renderer := range by.Entries("spec", "postRenderers") {
 		content, ok := renderer.Field("kustomize").(map[string]any)
 		if !ok {
@@ -43,4 +44,25 @@ func (f *follower) postRendered(by *delivery.Object, objects []*delivery.Object)
 	}
 	labelled(objects, by.TextMap("spec", "commonMetadata", "labels"), by.TextMap("spec", "commonMetadata", "annotations"))
 	return objects, nil
+}
+
+// labelled puts spec.commonMetadata on objects.
+func labelled(objects []*delivery.Object, labels, annotations map[string]string) {
+	for _, o := range objects {
+		if all := o.GetLabels(); len(labels) > 0 {
+			o.SetLabels(merged(all, labels))
+		}
+		if all := o.GetAnnotations(); len(annotations) > 0 {
+			o.SetAnnotations(merged(all, annotations))
+		}
+	}
+}
+
+func merged(below, above map[string]string) map[string]string {
+	all := maps.Clone(below)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, above)
+	return all
 }

@@ -1,4 +1,4 @@
-package desired
+package argocd
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -29,18 +30,18 @@ type valueFile struct {
 func (v valueFile) isPattern() bool { return strings.ContainsAny(v.path, "*?[") }
 
 // valuesOfFiles merges helm.valueFiles in their order.
-func (a *argoCDChart) valuesOfFiles() (map[string]any, error) {
-	files, err := a.valueFiles()
+func (c *Chart) valuesOfFiles() (map[string]any, error) {
+	files, err := c.valueFiles()
 	if err != nil {
 		return nil, err
 	}
 	values := map[string]any{}
 	for _, file := range files {
-		content, found := a.read(file)
+		content, found := c.read(file)
 		if !found {
 			return nil, fmt.Errorf("there is no file of values %s", file.path)
 		}
-		if values, err = withFile(values, file.path, content); err != nil {
+		if values, err = charts.WithFile(values, file.path, content); err != nil {
 			return nil, err
 		}
 	}
@@ -50,11 +51,11 @@ func (a *argoCDChart) valuesOfFiles() (map[string]any, error) {
 // valueFiles are the files that Helm gets, in their order, each once. A pattern means all files that match it, except those
 // that are named themselves, which have their own place. Before Argo CD 3.4 a pattern is the name of a file.
 // https://github.com/argoproj/argo-cd/blob/v3.5.7/reposerver/repository/repository.go (getResolvedValueFiles)
-func (a *argoCDChart) valueFiles() (files []valueFile, err error) {
-	names := a.source.Texts("helm", "valueFiles")
+func (c *Chart) valueFiles() (files []valueFile, err error) {
+	names := c.Source.Texts("helm", "valueFiles")
 	entries, explicit := make([]valueFile, len(names)), map[valueFile]bool{}
 	for i, name := range names {
-		if entries[i], err = a.locate(name); err != nil {
+		if entries[i], err = c.locate(name); err != nil {
 			return nil, err
 		}
 		explicit[entries[i]] = !entries[i].isPattern()
@@ -62,9 +63,9 @@ func (a *argoCDChart) valueFiles() (files []valueFile, err error) {
 	for i, entry := range entries {
 		meant := []valueFile{entry}
 		if entry.isPattern() {
-			meant, err = a.matching(entry, names[i])
+			meant, err = c.matching(entry, names[i])
 			meant = slices.DeleteFunc(meant, func(v valueFile) bool { return explicit[v] })
-		} else if a.source.True("helm", "ignoreMissingValueFiles") && !a.exists(entry) {
+		} else if c.Source.True("helm", "ignoreMissingValueFiles") && !c.exists(entry) {
 			continue
 		}
 		if err != nil {
@@ -80,47 +81,47 @@ func (a *argoCDChart) valueFiles() (files []valueFile, err error) {
 }
 
 // file reads a file of values or parameters.
-func (a *argoCDChart) file(name string) ([]byte, error) {
-	file, err := a.locate(name)
+func (c *Chart) file(name string) ([]byte, error) {
+	file, err := c.locate(name)
 	if err == nil && file.isPattern() {
 		err = fmt.Errorf("the files %s are a pattern", name)
 	}
-	content, found := a.read(file)
+	content, found := c.read(file)
 	if err == nil && !found {
 		err = fmt.Errorf("there is no file %s", name)
 	}
 	return content, err
 }
 
-func (a *argoCDChart) read(file valueFile) ([]byte, bool) {
+func (c *Chart) read(file valueFile) ([]byte, bool) {
 	if file.inChart {
-		return a.chart.File(file.path)
+		return c.File(file.path)
 	}
-	return a.tree.Read(file.path)
+	return c.Tree.Read(file.path)
 }
 
 // exists is about whatever is there, be it a folder or a link that leads out: these are not missing, and Helm fails.
-func (a *argoCDChart) exists(file valueFile) bool {
+func (c *Chart) exists(file valueFile) bool {
 	if file.inChart {
-		_, found := a.chart.File(file.path)
+		_, found := c.File(file.path)
 		return found
 	}
-	_, err := os.Lstat(a.tree.Absolute(file.path))
+	_, err := os.Lstat(c.Tree.Absolute(file.path))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // locate finds out where an entry leads: into the chart, into the repository if it begins with a slash, or into another
 // source if it begins with $name/. Why it cannot be known is the error.
 // https://github.com/argoproj/argo-cd/blob/v3.5.7/util/io/path/resolved.go (ResolveValueFilePathOrUrl)
-func (a *argoCDChart) locate(written string) (valueFile, error) {
+func (c *Chart) locate(written string) (valueFile, error) {
 	name, lent := written, false
 	if reference, rest, _ := strings.Cut(name, "/"); strings.HasPrefix(reference, "$") && !strings.HasPrefix(reference, "$ARGOCD_") {
-		if err := a.isOurs(strings.TrimPrefix(reference, "$")); err != nil {
+		if err := c.isOurs(strings.TrimPrefix(reference, "$")); err != nil {
 			return valueFile{}, err
 		}
 		name, lent = "/"+rest, true
 	}
-	name, err := a.expanded(name)
+	name, err := c.expanded(name)
 	switch {
 	case err != nil:
 		return valueFile{}, err
@@ -128,12 +129,12 @@ func (a *argoCDChart) locate(written string) (valueFile, error) {
 		return valueFile{}, fmt.Errorf("the file %s is a template", written)
 	case strings.Contains(name, "://"):
 		return valueFile{}, fmt.Errorf("the file %s is not in this repository", written)
-	case a.dir == "" && !lent:
+	case c.Dir == "" && !lent:
 		return valueFile{path.Clean(strings.TrimLeft(name, "/")), true}, nil
 	case !strings.HasPrefix(name, "/"):
-		name = path.Join(a.tree.Relative(a.dir), name)
+		name = path.Join(c.Tree.Relative(c.Dir), name)
 	}
-	resolved, err := a.delinked(path.Clean(strings.TrimLeft(name, "/")))
+	resolved, err := delinked(c.Tree, path.Clean(strings.TrimLeft(name, "/")))
 	if err != nil {
 		return valueFile{}, fmt.Errorf("the file %s: %w", written, err)
 	}
@@ -141,12 +142,12 @@ func (a *argoCDChart) locate(written string) (valueFile, error) {
 }
 
 // delinked follows a symbolic link to what it leads to, by the path from the root. Links on the way stay.
-func (f *follower) delinked(name string) (string, error) {
+func delinked(t *files.Tree, name string) (string, error) {
 	for range files.MostLinks + 1 {
 		if !filepath.IsLocal(filepath.FromSlash(name)) || name == "." {
 			return "", errors.New("it is outside of the repository")
 		}
-		target, err := os.Readlink(f.tree.Absolute(name))
+		target, err := os.Readlink(t.Absolute(name))
 		switch {
 		case err != nil:
 			return name, nil //nolint:nilerr // it is no link, or it is not there
@@ -159,17 +160,17 @@ func (f *follower) delinked(name string) (string, error) {
 }
 
 // matching are the files that match a pattern, in lexical order, as the library finds them that Argo CD uses.
-func (a *argoCDChart) matching(pattern valueFile, written string) ([]valueFile, error) {
+func (c *Chart) matching(pattern valueFile, written string) ([]valueFile, error) {
 	if pattern.inChart {
 		return nil, fmt.Errorf("the files %s of a chart from elsewhere are a pattern", written)
 	}
 	base, _ := doublestar.SplitPattern(pattern.path)
-	for _, submodule := range slices.Sorted(maps.Keys(a.tree.Submodules)) {
+	for _, submodule := range slices.Sorted(maps.Keys(c.Tree.Submodules)) {
 		if files.Inside(submodule, base) || files.Inside(base, submodule) {
 			return nil, fmt.Errorf("the files %s may be in the submodule %s", written, submodule)
 		}
 	}
-	root, err := os.OpenRoot(a.tree.Root)
+	root, err := os.OpenRoot(c.Tree.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +180,7 @@ func (a *argoCDChart) matching(pattern valueFile, written string) ([]valueFile, 
 	if err != nil {
 		return nil, fmt.Errorf("the files %s: %w", written, err)
 	}
-	if len(found) == 0 && !a.source.True("helm", "ignoreMissingValueFiles") {
+	if len(found) == 0 && !c.Source.True("helm", "ignoreMissingValueFiles") {
 		return nil, fmt.Errorf("there are no files of values %s", written)
 	}
 	return words.Of(found, func(name string) valueFile { return valueFile{name, false} }), nil

@@ -1,4 +1,4 @@
-package desired
+package survey
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 )
@@ -39,7 +40,7 @@ func (s *survey) madeByChart(ctx context.Context, dir string) ([]*delivery.Objec
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(crdsAmong(rendering.Objects), func(crd *delivery.Object) bool {
+	return slices.DeleteFunc(kinds.CRDs(rendering.Objects), func(crd *delivery.Object) bool {
 		file := crd.Place().File
 		return file != "" && !isTemplate(file)
 	}), nil

@@ -1,4 +1,4 @@
-package desired
+package files_test
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/clusters/desired/files"
 )
 
 // Each revision is written to a temporary folder of its own.
@@ -15,6 +17,6 @@ func TestTheSameFailureIsTheSameInEveryFolder(t *testing.T) {
 		return fmt.Errorf("reading %s: %s", filepath.Join(os.TempDir(), folder, "apps", "crd.yaml"), what)
 	}
 	g := NewWithT(t)
-	g.Expect(failureOf(failure("moult-1", "not found"))).To(Equal(failureOf(failure("moult-2", "not found"))))
-	g.Expect(failureOf(failure("moult-1", "not found"))).NotTo(Equal(failureOf(failure("moult-2", "forbidden"))))
+	g.Expect(files.FailureOf(failure("moult-1", "not found"))).To(Equal(files.FailureOf(failure("moult-2", "not found"))))
+	g.Expect(files.FailureOf(failure("moult-1", "not found"))).NotTo(Equal(files.FailureOf(failure("moult-2", "forbidden"))))
 }

@@ -1,4 +1,6 @@
-package desired
+// Package survey builds everything that lies in some folders, and what Flux and Argo CD apply because of it, whichever cluster gets it.
+// It is for questions about files, as those of `moult check opt-in`. What a cluster gets is followed in clusters/desired.
+package survey
 
 import (
 	"bytes"
@@ -12,8 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/kustomize/api/types"
-
+	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
@@ -29,12 +30,12 @@ type Survey struct {
 	Failed []error
 }
 
-// SurveyOf builds everything under some paths, one of which may be - for manifests on standard input, and what is delivered
+// Of builds everything under some paths, one of which may be - for manifests on standard input, and what is delivered
 // from there. No cluster is asked for, so what stands in a Kustomization or an Application about its source is not looked
 // at. A folder of that name is taken for it, if it is in the repository of one of the paths. Nothing is
 // substituted, the units have Patches that set the opt-in label, and places are as somebody in the working folder would
 // write them.
-func SurveyOf(ctx context.Context, paths []string, stdin io.Reader, labelKey string, source ChartSource) *Survey {
+func Of(ctx context.Context, paths []string, stdin io.Reader, labelKey string, source desired.ChartSource) *Survey {
 	s := &survey{labelKey: labelKey, source: source}
 	for _, path := range paths {
 		if path == "-" {
@@ -59,7 +60,7 @@ func SurveyOf(ctx context.Context, paths []string, stdin io.Reader, labelKey str
 // survey is a Survey under way.
 type survey struct {
 	labelKey string
-	source   ChartSource // of charts that kustomizations take in
+	source   desired.ChartSource // of charts that kustomizations take in
 	trees    []*files.Tree
 	builds   []*build
 	failed   []error
@@ -156,78 +157,6 @@ func (s *survey) addBuild(rendering *render.Rendering, root string, patches []de
 	}
 	unit := &delivery.Unit{Name: rendering.Name, Objects: files.Placed(rendering, asWritten), Patches: patches}
 	s.builds = append(s.builds, &build{unit: unit, files: rendering.Files, root: root})
-}
-
-// follow builds what the builds so far make Flux and Argo CD apply, and what is applied from there.
-func (s *survey) follow(ctx context.Context) []*build {
-	f := &follower{seen: map[string]bool{}, cluster: &delivery.Cluster{}, survey: s, files: map[*delivery.Unit][]string{}}
-	if len(s.trees) > 0 {
-		f.tree = s.trees[0]
-	}
-	for _, b := range s.builds {
-		f.cluster.Units = append(f.cluster.Units, b.unit)
-	}
-	if err := f.walk(ctx); err != nil {
-		s.failed = append(s.failed, err)
-	}
-	var followed []*build
-	for _, u := range f.cluster.Units[len(s.builds):] {
-		if u.Err != nil {
-			s.fails(u)
-		}
-		for i, dir := range u.Dirs {
-			if !filepath.IsAbs(dir) {
-				dir = filepath.Join(f.tree.Root, dir)
-			}
-			u.Dirs[i] = relative(dir)
-		}
-		followed = append(followed, &build{unit: u, files: f.files[u]})
-	}
-	return followed
-}
-
-// fails takes a unit that cannot be built for one that is not seen. The root of a repository may not be that of this one, so
-// it is no failure that it cannot be built.
-func (s *survey) fails(u *delivery.Unit) {
-	if !slices.ContainsFunc(u.Sources, func(source delivery.Source) bool { return filepath.Clean(source.Path) == "." }) {
-		s.failed = append(s.failed, fmt.Errorf("%s %s: %w", u.By.GetKind(), u.By.GetName(), u.Err))
-	}
-	u.Unseen, u.Err = u.Err.Error(), nil
-}
-
-// folder finds a path in the repositories of all paths, first in those themselves, then in the folders that were named.
-// There is none for a chart.
-func (s *survey) folder(path string) string {
-	if path == "" || strings.Contains(path, "{{") {
-		return ""
-	}
-	for _, t := range s.trees {
-		dir := t.Folder(path)
-		if dir != "" && files.Inside(absolute(dir), t.Root) && !files.HasChart(dir) {
-			return dir
-		}
-	}
-	return ""
-}
-
-// charts renders those that the kustomizations of a folder take in.
-func (s *survey) charts(ctx context.Context, dir string) func(dir, home string, chart types.HelmChart) ([]byte, error) {
-	for _, t := range s.trees {
-		if files.Inside(absolute(dir), t.Root) {
-			return Charts(ctx, t.Tree, s.source)
-		}
-	}
-	return nil
-}
-
-// rootOf is the repository of a folder.
-func (s *survey) rootOf(dir string) string {
-	for _, t := range s.trees {
-		if files.Inside(dir, t.Root) {
-			return t.Root
-		}
-	}
-	return ""
 }
 
 // dropParts leaves out what is part of another build: a base is judged by what is made of it.

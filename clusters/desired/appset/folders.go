@@ -1,0 +1,123 @@
+package appset
+
+import (
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/network"
+	"github.com/moult-dev/moult/policies/crdschema"
+	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/words"
+)
+
+// placeholder is what a template has between braces, and severalFolders what may become more than one folder there.
+var (
+	placeholder    = regexp.MustCompile(`\{\{.*?\}\}`)
+	severalFolders = regexp.MustCompile(`path|annotation|values`)
+)
+
+// FoldersLike are those of some folders that a templated path of an ApplicationSet may become.
+func FoldersLike(set *delivery.Object, path string, folders []string) (found []string) {
+	var like strings.Builder
+	rest := strings.TrimPrefix(strings.TrimSuffix(path, "/"), "./")
+	for at := placeholder.FindStringIndex(rest); at != nil; at = placeholder.FindStringIndex(rest) {
+		like.WriteString(regexp.QuoteMeta(rest[:at[0]]))
+		like.WriteString(mayBecome(set, rest[at[0]:at[1]], at[1] == len(rest)))
+		rest = rest[at[1]:]
+	}
+	pattern := regexp.MustCompile("^" + like.String() + regexp.QuoteMeta(rest) + "$")
+	for _, folder := range folders {
+		if pattern.MatchString(folder) || pattern.MatchString(folder+"/") { // nothing may come behind a slash
+			found = append(found, folder)
+		}
+	}
+	return found
+}
+
+// mayBecome is a pattern of what may take the place of a placeholder: what the generators give, if they say that.
+func mayBecome(set *delivery.Object, placeholder string, isLast bool) string {
+	if key := ofValues.FindStringSubmatch(placeholder); key != nil {
+		texts, known := given(set.Entries("spec", "generators"), key[1])
+		isPart := func(text string) bool { return fs.ValidPath(text) && text != "." || text == "" && isLast }
+		if known && !slices.ContainsFunc(texts, func(text string) bool { return !isPart(text) }) {
+			return "(?:" + strings.Join(words.Of(texts, regexp.QuoteMeta), "|") + ")"
+		}
+	}
+	if severalFolders.MatchString(placeholder) {
+		return ".+"
+	}
+	return "[^/]+"
+}
+
+// ofValues is a placeholder for one of the values that generators give.
+var ofValues = regexp.MustCompile(`^\{\{\s*\.?values\.([\w-]+)\s*\}\}$`)
+
+// given are the texts that generators give for values.KEY, in whichever cluster; not known if some may be of templates, of files or
+// of another kind of generator.
+func given(generators []*delivery.Object, key string) (texts []string, known bool) {
+	for _, generator := range generators {
+		for kind := range generator.Object {
+			values := []any{generator.Field(kind, "values", key)}
+			switch kind {
+			case "clusters", "selector":
+			case "list":
+				for _, element := range generator.Entries(kind, "elements") {
+					values = append(values, element.Field("values."+key), element.Field("values", key))
+				}
+			case "matrix", "merge":
+				inside, known := given(generator.Entries(kind, "generators"), key)
+				if !known {
+					return nil, false
+				}
+				texts = append(texts, inside...)
+			default:
+				return nil, false
+			}
+			for _, value := range values {
+				if text := fmt.Sprint(value); value != nil && strings.Contains(text, "{{") || generator.Field(kind, "elementsYaml") != nil {
+					return nil, false
+				} else if value != nil {
+					texts = append(texts, text)
+				}
+			}
+		}
+	}
+	return texts, true
+}
+
+// GeneratorsRead is where git generators look, empty if an ApplicationSet has none that says.
+func GeneratorsRead(set *delivery.Object) string {
+	var read []string
+	for _, generator := range set.Entries("spec", "generators") {
+		if url, revision := generator.Text("git", "repoURL"), generator.Text("git", "revision"); url+revision != "" {
+			read = append(read, network.Normal(url)+" "+revision)
+		}
+	}
+	return strings.Join(read, "\n")
+}
+
+// ScopeOf is how much of the repository may decide about the Applications of an ApplicationSet whose generators cannot be
+// run. With those that read files, or values for charts, it is each file that holds data; with a plug-in, everything.
+func ScopeOf(set *delivery.Object) files.Scope {
+	switch spec := set.Field("spec"); {
+	case HoldsKey(set.Field("spec", "template"), "plugin"):
+		return files.Everything
+	case HoldsKey(spec, "files"), HoldsKey(spec, "valueFiles"), HoldsKey(spec, "fileParameters"), HoldsKey(spec, "templatePatch"):
+		return files.Data
+	}
+	return files.Wires
+}
+
+// HoldsKey reports whether there is a field of that name anywhere in a value.
+func HoldsKey(value any, name string) bool {
+	for at := range crdschema.Each(value) {
+		if len(at) > 0 && at[len(at)-1] == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,124 @@
+package argocd
+
+import (
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/network"
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/delivery"
+)
+
+// Elsewhere is the repository of a source, if that is not the one that the Application itself was found in. An
+// Application is found in the repository that the Application around it is taken from. Nothing names the repository of an entry point.
+func Elsewhere(u *delivery.Unit, source *delivery.Object) string {
+	url := source.Text("repoURL")
+	for around := u.Parent; around != nil && url != "" && !strings.Contains(url, "{{"); around = around.Parent {
+		if around.Tool != delivery.ArgoCD || around.Unseen != "" {
+			continue
+		}
+		known := false
+		for _, ours := range around.Sources {
+			if of := ours.Settings.Text("repoURL"); of != "" {
+				known = true
+				if network.Normal(of) == network.Normal(url) {
+					return ""
+				}
+			}
+		}
+		if known {
+			return url
+		}
+	}
+	return ""
+}
+
+// IsPin guesses whether a revision stays where it is: a version or a hash, not a branch.
+func IsPin(revision string) bool {
+	if revision == "" || revision == "HEAD" {
+		return false
+	}
+	if len(revision) == 40 && strings.Trim(revision, "0123456789abcdef") == "" {
+		return true
+	}
+	number := strings.TrimPrefix(strings.TrimPrefix(revision, "refs/tags/"), "v")
+	return number != "" && number[0] >= '0' && number[0] <= '9' && strings.Contains(number, ".") || strings.HasPrefix(revision, "refs/tags/")
+}
+
+// TagOrCommit is a targetRevision that stays where it is; empty for all others.
+// https://argo-cd.readthedocs.io/en/stable/user-guide/tracking_strategies/#git
+func TagOrCommit(revision string) string {
+	if !IsPin(revision) || rangeOfVersions.MatchString(revision) {
+		return ""
+	}
+	return revision
+}
+
+// rangeOfVersions is what a semantic version has that stands for several.
+var rangeOfVersions = regexp.MustCompile(`[*<>~^=|, ]|\.[xX](?:\.|$)`)
+
+// Overrides are the files beside what an Application applies that change its source.
+// https://argo-cd.readthedocs.io/en/stable/user-guide/parameters/#store-overrides-in-git
+func Overrides(u *delivery.Unit, dir string) []string {
+	var found []string
+	// Outside of Argo CD's own namespace, an Application is called by its namespace, too.
+	for _, name := range []string{"", "-" + u.By.GetName(), "-" + u.By.GetNamespace() + "_" + u.By.GetName()} {
+		name = ".argocd-source" + name + ".yaml"
+		if files.Has(dir, name) {
+			found = append(found, filepath.Join(dir, name))
+		}
+	}
+	return found
+}
+
+// NotAsItLies says why Argo CD builds something else than what is in a folder, empty if it does not.
+func NotAsItLies(t *files.Tree, u *delivery.Unit, source *delivery.Object, path string) string {
+	dir := t.Folder(path)
+	if dir == "" {
+		return ""
+	}
+	if files := Overrides(u, dir); len(files) > 0 {
+		return "its source is overridden by " + t.Relative(files[0])
+	}
+	if render.KustomizationIn(dir) != "" {
+		return ""
+	}
+	if options, _ := source.Field("directory", "jsonnet").(map[string]any); len(options) > 0 || holdsJsonnet(dir, source.True("directory", "recurse")) {
+		return "it is rendered by jsonnet"
+	}
+	return ""
+}
+
+func holdsJsonnet(dir string, recurse bool) bool {
+	found := false
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil //nolint:nilerr // what cannot be read is not there
+		case entry.IsDir() && path != dir && !recurse:
+			return filepath.SkipDir
+		case !entry.IsDir() && filepath.Ext(path) == ".jsonnet":
+			found = true
+			return filepath.SkipAll
+		}
+		return nil
+	})
+	return found
+}
+
+// Folder builds a folder as Argo CD does: without a kustomization in it, kustomize's options are passed over.
+func Folder(source *delivery.Object, dir string, o render.Options, build func(render.Options) (*render.Rendering, error)) (*render.Rendering, error) {
+	if render.KustomizationIn(dir) == "" {
+		return render.Directory(dir, render.DirectoryOptions{
+			Recurse: source.True("directory", "recurse"), Root: o.Root, Note: o.Note,
+			Include: source.Text("directory", "include"), Exclude: source.Text("directory", "exclude"),
+		})
+	}
+	o.Namespace = source.Text("kustomize", "namespace")
+	o.NamePrefix, o.NameSuffix = source.Text("kustomize", "namePrefix"), source.Text("kustomize", "nameSuffix")
+	o.Annotations = source.TextMap("kustomize", "commonAnnotations")
+	return build(o)
+}
