@@ -9,6 +9,7 @@ import (
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/argocd"
 	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/helm"
 	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -87,7 +88,7 @@ func (f *follower) argoCDSource(u *delivery.Unit, d delivery.Source) {
 func (f *follower) argoCDFolder(d delivery.Source, dir string) (*render.Rendering, error) {
 	o := f.options(d)
 	if f.releases != nil {
-		o.Inflate = f.inflate // whether Argo CD has --enable-helm is not in Git; without it, this would fail
+		o.Inflate = f.charts.Inflate(f.ctx) // whether Argo CD has --enable-helm is not in Git; without it, this would fail
 	}
 	return argocd.Folder(d.Settings, dir, o, func(o render.Options) (*render.Rendering, error) { return render.Folder(dir, o) })
 }
@@ -122,7 +123,7 @@ func (f *follower) addArgoCDChart(u *delivery.Unit, source *delivery.Object, dir
 	if err != nil {
 		return err
 	}
-	rendering, err := f.render(chart, charts.Release{
+	rendering, err := f.charts.Render(f.ctx, chart, charts.Release{
 		Name: cmp.Or(source.Text("helm", "releaseName"), u.By.GetName()), Values: values,
 		Namespace:   cmp.Or(source.Text("helm", "namespace"), u.By.Text("spec", "destination", "namespace")),
 		KubeVersion: source.Text("helm", "kubeVersion"), APIVersions: source.Texts("helm", "apiVersions"),
@@ -137,11 +138,11 @@ func (f *follower) addArgoCDChart(u *delivery.Unit, source *delivery.Object, dir
 			u.Pinned = "revision " + at
 		}
 	}
-	u.Charts = append(u.Charts, nameChart(chart))
+	u.Charts = append(u.Charts, helm.Name(chart))
 	if !source.True("helm", "skipCrds") {
-		u.Objects = append(u.Objects, f.placedInChart(rendering.CRDs)...)
+		u.Objects = append(u.Objects, helm.Placed(f.tree, rendering.CRDs)...)
 	}
-	u.Objects = append(u.Objects, f.placedInChart(rendering.Objects)...)
+	u.Objects = append(u.Objects, helm.Placed(f.tree, rendering.Objects)...)
 	return nil
 }
 
@@ -150,7 +151,7 @@ func (f *follower) argoCDChartOf(u *delivery.Unit, source *delivery.Object, dir 
 		if files := argocd.Overrides(u, dir); len(files) > 0 {
 			return nil, fmt.Errorf("its source is overridden by %s", f.tree.Relative(files[0]))
 		}
-		chart, err := f.chartIn(dir)
+		chart, err := helm.Load(f.tree, dir)
 		if err != nil {
 			err = f.tree.Shorten(err)
 		}
@@ -160,5 +161,5 @@ func (f *follower) argoCDChartOf(u *delivery.Unit, source *delivery.Object, dir 
 	if repository != "" && !strings.Contains(repository, "://") {
 		repository = "oci://" + repository // Argo CD writes registries without a scheme
 	}
-	return f.chartSource.Chart(f.ctx, charts.Reference{Repository: repository, Name: source.Text("chart"), Version: source.Text("targetRevision")})
+	return f.charts.Chart(f.ctx, charts.Reference{Repository: repository, Name: source.Text("chart"), Version: source.Text("targetRevision")})
 }

@@ -3,21 +3,12 @@ package desired
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/helm"
 	"github.com/moult-dev/moult/policies/delivery"
 )
-
-// ValuesOf takes the files of values off an entry point that is a chart, written as CHART?values=FILE,FILE.
-func ValuesOf(entry string) (folder string, values []string) {
-	folder, files, found := strings.Cut(entry, valuesAre)
-	if found {
-		values = strings.Split(files, ",")
-	}
-	return folder, values
-}
 
 // chartEntry fills a unit with what a chart makes, as somebody installs it by hand: an app of apps, as a rule. Files of values
 // are looked for beside the chart, then from the root of the repository.
@@ -33,7 +24,7 @@ func (f *follower) chartEntry(unit *delivery.Unit, dir string, valueFiles []stri
 }
 
 func (f *follower) addChartEntry(unit *delivery.Unit, dir string, valueFiles []string) error {
-	chart, err := f.chartIn(dir)
+	chart, err := helm.Load(f.tree, dir)
 	if err != nil {
 		return err
 	}
@@ -50,11 +41,11 @@ func (f *follower) addChartEntry(unit *delivery.Unit, dir string, valueFiles []s
 			return err
 		}
 	}
-	rendering, err := f.render(chart, charts.Release{Name: chart.Name(), Namespace: "default", Values: values})
+	rendering, err := f.charts.Render(f.ctx, chart, charts.Release{Name: chart.Name(), Namespace: "default", Values: values})
 	if err != nil {
 		return err
 	}
-	unit.Charts = []string{nameChart(chart)}
-	unit.Objects = append(f.placedInChart(rendering.CRDs), f.placedInChart(rendering.Objects)...)
+	unit.Charts = []string{helm.Name(chart)}
+	unit.Objects = append(helm.Placed(f.tree, rendering.CRDs), helm.Placed(f.tree, rendering.Objects)...)
 	return nil
 }

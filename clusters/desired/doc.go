@@ -9,7 +9,7 @@
 // is there with the reason. A HelmRelease, or what else installs something, is among the Cluster's Unseen. Each of these
 // has a fingerprint of all in this repository that decides what it brings. Two of the same name and fingerprint, before
 // and after a pull request, bring the same; policies/rollout says what follows from that. No cluster is asked, and nothing is
-// fetched but charts, by the ChartSource that the caller hands in.
+// fetched but charts, by the helm.Source that the caller hands in.
 //
 // Where no cluster is asked for, as with `moult check opt-in`, clusters/desired/survey goes through everything in a repository.
 //

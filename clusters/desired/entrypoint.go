@@ -12,6 +12,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/helm"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/unpacking"
@@ -20,7 +21,7 @@ import (
 // entry builds the entry point. If something in it makes a tool apply the entry point itself, as flux bootstrap has it,
 // that is the unit.
 func (f *follower) entry(entry string) (*delivery.Unit, error) {
-	entry, values := ValuesOf(entry)
+	entry, values := helm.ValuesOf(entry)
 	path := f.entryPath(entry)
 	if short, err := filepath.Rel(f.tree.Root, path); err != nil || !filepath.IsLocal(short) {
 		return nil, fmt.Errorf("the entry point %s is outside of %s", entry, f.tree.Name)

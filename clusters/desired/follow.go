@@ -22,7 +22,8 @@ import (
 //
 // Charts that are not in the repository are rendered with WithCharts only.
 func Follow(ctx context.Context, t *repository.Tree, entry string, options ...Option) (*delivery.Cluster, error) {
-	f := &follower{ctx: ctx, tree: files.Of(t), seen: map[string]bool{}, cluster: &delivery.Cluster{Name: entry}, releases: newReleases()}
+	tree := files.Of(t)
+	f := &follower{ctx: ctx, tree: tree, seen: map[string]bool{}, cluster: &delivery.Cluster{Name: entry}, releases: newReleases(tree)}
 	for _, option := range options {
 		option(f)
 	}
@@ -85,9 +86,6 @@ type pointer struct {
 	last   bool // what it needs will not come any more
 }
 
-// MostUnits is how many units there may be: more than any cluster has, and an end to manifests that make ever new ones.
-const MostUnits = 10_000
-
 // follow goes through the units, and looks at what has come of it.
 func (f *follower) follow(ctx context.Context) error {
 	if err := f.walk(ctx); err != nil {
@@ -115,8 +113,8 @@ func (f *follower) walk(ctx context.Context) error {
 		}
 		unit := f.cluster.Units[next]
 		for _, object := range unit.Objects {
-			if len(f.cluster.Units) > MostUnits {
-				return fmt.Errorf("%s leads to more than %d Kustomizations and Applications; name an entry point of one cluster", f.cluster.Name, MostUnits)
+			if len(f.cluster.Units) > kinds.MostUnits {
+				return fmt.Errorf("%s leads to more than %d Kustomizations and Applications; name an entry point of one cluster", f.cluster.Name, kinds.MostUnits)
 			}
 			f.take(pointer{by: object, parent: unit})
 		}

@@ -9,14 +9,15 @@ import (
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/flux"
+	"github.com/moult-dev/moult/clusters/desired/helm"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
-// releases are the HelmReleases of a cluster. A survey has none.
+// releases are the HelmReleases of a cluster.
 type releases struct {
-	// chartSource finds charts that are not in the repository.
-	chartSource ChartSource
+	// charts renders theirs, and those of Applications and kustomizations.
+	charts helm.Renderer
 	// pending are those to be rendered when all else has been found that their values may come from.
 	pending []pointer
 	// ahead is how many of them, from the first, fetchAhead has looked at.
@@ -26,8 +27,8 @@ type releases struct {
 	notRendered map[*delivery.Object]error
 }
 
-func newReleases() *releases {
-	return &releases{chartSource: nowhere{}, released: map[string]*delivery.Object{}, notRendered: map[*delivery.Object]error{}}
+func newReleases(t *files.Tree) *releases {
+	return &releases{charts: helm.Renderer{Source: helm.None{}, Tree: t}, released: map[string]*delivery.Object{}, notRendered: map[*delivery.Object]error{}}
 }
 
 // rendered reports whether what a HelmRelease installs is among the units.
@@ -78,19 +79,19 @@ func (f *follower) releaseUnit(p pointer) (*delivery.Unit, error) {
 		return nil, err
 	}
 	namespace := cmp.Or(by.Text("spec", "targetNamespace"), by.GetNamespace())
-	rendering, err := f.render(chart, charts.Release{
+	rendering, err := f.charts.Render(f.ctx, chart, charts.Release{
 		Name: flux.ReleaseName(by), Namespace: namespace, Values: values, Upgrade: true,
 		SkipSchema: by.True("spec", "upgrade", "disableSchemaValidation"),
 	})
 	if err != nil {
 		return nil, err
 	}
-	u.Charts = []string{nameChart(chart)}
-	u.Objects, err = flux.PostRendered(by, f.placedInChart(rendering.Objects))
+	u.Charts = []string{helm.Name(chart)}
+	u.Objects, err = flux.PostRendered(by, helm.Placed(f.tree, rendering.Objects))
 	if err != nil {
 		return nil, err
 	}
-	switch crds := f.placedInChart(rendering.CRDs); {
+	switch crds := helm.Placed(f.tree, rendering.CRDs); {
 	case by.Text("spec", "upgrade", "crds") == "CreateReplace":
 		u.Kept = crds
 		u.Objects = append(u.Objects, crds...)
@@ -142,7 +143,7 @@ func (f *follower) chartOfTemplate(u *delivery.Unit, t flux.ChartTemplate) (*cha
 		return nil, named, fmt.Errorf("there is no chart %s in this repository", t.Text("chart"))
 	}
 	u.Pinned, u.Dirs, named.below = pinned, []string{f.tree.Relative(dir)}, f.tree.Root
-	chart, err := f.chartIn(dir)
+	chart, err := helm.Load(f.tree, dir)
 	if err != nil {
 		err = f.tree.Shorten(err)
 	}
@@ -155,7 +156,7 @@ func (f *follower) chartOfRepository(from delivery.Reference, name, version stri
 	if err != nil {
 		return nil, err
 	}
-	return f.chartSource.Chart(f.ctx, reference)
+	return f.charts.Chart(f.ctx, reference)
 }
 
 func (f *follower) inHelmRepository(from delivery.Reference, name, version string) (charts.Reference, error) {
@@ -172,7 +173,7 @@ func (f *follower) chartOfArtifact(to delivery.Reference) (*charts.Chart, values
 	if err != nil {
 		return nil, valuesFiles{}, err
 	}
-	chart, err := f.chartSource.Chart(f.ctx, reference)
+	chart, err := f.charts.Chart(f.ctx, reference)
 	return chart, valuesFiles{}, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/helm"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -44,7 +45,7 @@ func (e *everywhere) madeBy(dir string) *madeByChart {
 	}
 	made := &madeByChart{}
 	e.charts[dir] = made
-	chart, err := e.chartIn(dir)
+	chart, err := helm.Load(e.tree, dir)
 	if err != nil {
 		return made
 	}
@@ -63,8 +64,8 @@ func (e *everywhere) crdsWith(chart *charts.Chart, values map[string]any) (found
 	if err != nil {
 		return found, err
 	}
-	objects := e.placedInChart(rendering.Objects)
-	found.templates, found.atInstall = kinds.CRDs(objects), kinds.CRDs(e.placedInChart(rendering.CRDs))
+	objects := helm.Placed(e.tree, rendering.Objects)
+	found.templates, found.atInstall = kinds.CRDs(objects), kinds.CRDs(helm.Placed(e.tree, rendering.CRDs))
 	for _, object := range objects {
 		held, _ := object.Inside()
 		found.held = append(found.held, held...)

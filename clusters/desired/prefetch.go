@@ -19,7 +19,7 @@ func (f *follower) fetchAhead() {
 	for _, p := range f.pending[f.ahead:] { // those before were looked at
 		if reference, known := f.referenceOf(p.by); known && !f.templated[p.by] {
 			all.Go(func() error {
-				_, _ = f.chartSource.Chart(f.ctx, reference) // who needs it asks again, and gets the same
+				_, _ = f.charts.Chart(f.ctx, reference) // who needs it asks again, and gets the same
 				return nil
 			})
 		}

@@ -58,9 +58,10 @@ func (f *follower) builtElsewhere(address, revision, path string, build func(the
 	if err != nil {
 		return nil, err
 	}
-	there := &follower{ctx: f.ctx, tree: files.Of(tree), cluster: f.cluster, network: f.network, releases: newReleases()}
+	from := files.Of(tree)
+	there := &follower{ctx: f.ctx, tree: from, cluster: f.cluster, network: f.network, releases: newReleases(from)}
 	if f.releases != nil {
-		there.chartSource = f.chartSource
+		there.charts.Source = f.charts.Source
 	}
 	dir := there.tree.Folder(path)
 	if dir == "" {

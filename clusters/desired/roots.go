@@ -12,6 +12,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/helm"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -45,7 +46,7 @@ func Touched(tree *repository.Tree, changed []string) ([]string, error) {
 			touched = append(touched, short)
 		}
 		if !isKustomization && len(values) > 0 && !files.IsSubchart(dir) {
-			touched = append(touched, short+valuesAre+strings.Join(values, ","))
+			touched = append(touched, helm.EntryOf(short, values...))
 		}
 		return err
 	})
@@ -116,15 +117,12 @@ func Wiring(tree *repository.Tree, changed []string) ([]string, error) {
 		}
 		found = append(found, filepath.ToSlash(short))
 		for _, values := range valuesBeside(dir) {
-			found = append(found, filepath.ToSlash(short)+valuesAre+filepath.Base(values))
+			found = append(found, helm.EntryOf(filepath.ToSlash(short), filepath.Base(values)))
 		}
 		return nil
 	})
 	return found, err
 }
-
-// valuesAre stands between a chart that is an entry point and its files of values.
-const valuesAre = "?values="
 
 // otherValues are names of files that have values for a chart beside its own, for an environment as a rule.
 var otherValues = regexp.MustCompile(`^values[-._].+\.ya?ml$|^.+[-._]values\.ya?ml$`)
@@ -214,7 +212,7 @@ func (c changes) valuesElsewhere(t *files.Tree) (found []string) {
 func (c changes) touchChart(file string) bool { return c.touchFolder(filepath.Dir(file), 0) }
 
 func (c changes) touchFolder(dir string, depth int) bool {
-	if c.touch(dir) || depth > mostNested {
+	if c.touch(dir) || depth > helm.MostNested {
 		return c.touch(dir)
 	}
 	found := errors.New("found")

@@ -17,6 +17,7 @@ import (
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/helm"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
@@ -48,7 +49,7 @@ func Everywhere(ctx context.Context, t *repository.Tree, built []string, options
 		return e.file(file)
 	})
 	for _, name := range built {
-		dir, values := ValuesOf(name)
+		dir, values := helm.ValuesOf(name)
 		at := filepath.Join(t.Dir, filepath.FromSlash(dir))
 		e.asKustomized(at)
 		e.asInstalled(at, values)

@@ -154,3 +154,6 @@ func CRDs(objects []*delivery.Object) []*delivery.Object {
 	}
 	return found
 }
+
+// MostUnits is how many units there may be: more than any cluster has, and an end to manifests that make ever new ones.
+const MostUnits = 10_000

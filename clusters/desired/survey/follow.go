@@ -9,10 +9,10 @@ import (
 
 	"sigs.k8s.io/kustomize/api/types"
 
-	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/desired/argocd"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/flux"
+	"github.com/moult-dev/moult/clusters/desired/helm"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -31,8 +31,8 @@ func (s *survey) follow(ctx context.Context) []*build {
 			}
 			seen[key] = true
 			err := ctx.Err()
-			if len(all) > desired.MostUnits {
-				err = fmt.Errorf("these folders lead to more than %d Kustomizations and Applications; name fewer of them", desired.MostUnits)
+			if len(all) > kinds.MostUnits {
+				err = fmt.Errorf("these folders lead to more than %d Kustomizations and Applications; name fewer of them", kinds.MostUnits)
 			}
 			if err != nil {
 				s.failed = append(s.failed, err)
@@ -112,7 +112,7 @@ func (s *survey) folder(path string) (*files.Tree, string) {
 func (s *survey) charts(ctx context.Context, dir string) func(dir, home string, chart types.HelmChart) ([]byte, error) {
 	for _, t := range s.trees {
 		if files.Inside(absolute(dir), t.Root) {
-			return desired.Charts(ctx, t.Tree, s.source)
+			return helm.Renderer{Source: s.source, Tree: t}.Inflate(ctx)
 		}
 	}
 	return nil

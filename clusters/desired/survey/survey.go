@@ -14,8 +14,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/helm"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -35,7 +35,7 @@ type Survey struct {
 // at. A folder of that name is taken for it, if it is in the repository of one of the paths. Nothing is
 // substituted, the units have Patches that set the opt-in label, and places are as somebody in the working folder would
 // write them.
-func Of(ctx context.Context, paths []string, stdin io.Reader, labelKey string, source desired.ChartSource) *Survey {
+func Of(ctx context.Context, paths []string, stdin io.Reader, labelKey string, source helm.Source) *Survey {
 	s := &survey{labelKey: labelKey, source: source}
 	for _, path := range paths {
 		if path == "-" {
@@ -60,7 +60,7 @@ func Of(ctx context.Context, paths []string, stdin io.Reader, labelKey string, s
 // survey is a Survey under way.
 type survey struct {
 	labelKey string
-	source   desired.ChartSource // of charts that kustomizations take in
+	source   helm.Source // of charts that kustomizations take in
 	trees    []*files.Tree
 	builds   []*build
 	failed   []error

@@ -15,6 +15,7 @@ import (
 	"github.com/moult-dev/moult/clusters/charts/store"
 	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/desired/detect"
+	"github.com/moult-dev/moult/clusters/desired/helm"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/crddiff"
@@ -118,7 +119,7 @@ func (s side) has(entry string) bool {
 	if s.stream != nil || entry == "" {
 		return true
 	}
-	entry, _ = desired.ValuesOf(entry)
+	entry, _ = helm.ValuesOf(entry)
 	for _, around := range []string{s.tree.Dir, s.tree.Root} {
 		if _, err := os.Stat(filepath.Join(around, filepath.FromSlash(entry))); !errors.Is(err, fs.ErrNotExist) {
 			return true

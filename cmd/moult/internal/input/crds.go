@@ -23,7 +23,8 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/clusters/archive"
 	"github.com/moult-dev/moult/clusters/charts/store"
-	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/helm"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/conversion"
@@ -168,7 +169,7 @@ func Folder(ctx context.Context, dir string, o render.Options) (*render.Renderin
 }
 
 func built(ctx context.Context, t *repository.Tree, dir string, o render.Options) (*render.Rendering, error) {
-	o.Inflate = desired.Charts(ctx, t, store.New(store.Options{Fetch: true}))
+	o.Inflate = helm.Renderer{Source: store.New(store.Options{Fetch: true}), Tree: files.Of(t)}.Inflate(ctx)
 	return render.Folder(dir, o)
 }
 

@@ -1,4 +1,4 @@
-package desired
+package helm
 
 import (
 	"bytes"
@@ -14,31 +14,27 @@ import (
 
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/files"
-	"github.com/moult-dev/moult/clusters/repository"
 )
 
-// Charts renders the charts that kustomizations of a repository take in; those that are not in it come from the source.
-func Charts(ctx context.Context, tree *repository.Tree, source ChartSource) func(dir, home string, chart types.HelmChart) ([]byte, error) {
-	f := &follower{ctx: ctx, tree: files.Of(tree), releases: newReleases()}
-	f.chartSource = source
-	return f.inflate
+// Inflate renders charts that kustomizations take in, as `kustomize build --enable-helm` would have helm do it.
+// https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/helmcharts/
+func (r Renderer) Inflate(ctx context.Context) func(dir, home string, chart types.HelmChart) ([]byte, error) {
+	return func(dir, home string, chart types.HelmChart) ([]byte, error) { return r.inflate(ctx, dir, home, chart) }
 }
 
-// inflate renders a chart that a kustomization takes in, as `kustomize build --enable-helm` would have helm do it.
-// https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/helmcharts/
-func (f *follower) inflate(dir, home string, h types.HelmChart) ([]byte, error) {
-	if !files.Inside(dir, f.tree.Root) {
+func (r Renderer) inflate(ctx context.Context, dir, home string, h types.HelmChart) ([]byte, error) {
+	if !files.Inside(dir, r.Tree.Root) {
 		return nil, errors.New("a remote base takes it in")
 	}
-	chart, err := f.chartToInflate(dir, home, h)
+	chart, err := r.chartToInflate(ctx, dir, home, h)
 	if err != nil {
 		return nil, err
 	}
-	values, err := f.valuesToInflate(dir, h)
+	values, err := r.valuesToInflate(dir, h)
 	if err != nil {
 		return nil, err
 	}
-	rendering, err := f.render(chart, charts.Release{
+	rendering, err := r.Render(ctx, chart, charts.Release{
 		Name: cmp.Or(h.ReleaseName, "release-name"), Namespace: cmp.Or(h.Namespace, "default"), Values: values, KubeVersion: h.KubeVersion, APIVersions: h.ApiVersions,
 	})
 	if err != nil {
@@ -61,7 +57,7 @@ func (f *follower) inflate(dir, home string, h types.HelmChart) ([]byte, error) 
 }
 
 // chartToInflate is the one that lies there, or else that of its repository.
-func (f *follower) chartToInflate(dir, home string, h types.HelmChart) (*charts.Chart, error) {
+func (r Renderer) chartToInflate(ctx context.Context, dir, home string, h types.HelmChart) (*charts.Chart, error) {
 	if !filepath.IsLocal(filepath.Join(home, h.Name)) {
 		return nil, errors.New("it is said to lie outside of its folder")
 	}
@@ -70,18 +66,18 @@ func (f *follower) chartToInflate(dir, home string, h types.HelmChart) (*charts.
 		at = filepath.Join(dir, home, h.Name+"-"+h.Version, h.Name)
 	}
 	if files.HasChart(at) {
-		return f.chartIn(at)
+		return Load(r.Tree, at)
 	}
 	if h.Repo == "" {
-		return nil, fmt.Errorf("it names no repository, and there is no chart at %s", f.tree.Relative(at))
+		return nil, fmt.Errorf("it names no repository, and there is no chart at %s", r.Tree.Relative(at))
 	}
-	return f.chartSource.Chart(f.ctx, charts.Reference{Repository: h.Repo, Name: h.Name, Version: h.Version})
+	return r.Chart(ctx, charts.Reference{Repository: h.Repo, Name: h.Name, Version: h.Version})
 }
 
 // valuesToInflate are the file of values and those in the kustomization, one over the other, and more files over both.
-func (f *follower) valuesToInflate(dir string, h types.HelmChart) (map[string]any, error) {
+func (r Renderer) valuesToInflate(dir string, h types.HelmChart) (map[string]any, error) {
 	read := func(name string) (map[string]any, error) {
-		content, found := f.tree.Read(f.tree.Relative(filepath.Join(dir, filepath.FromSlash(name))))
+		content, found := r.Tree.Read(r.Tree.Relative(filepath.Join(dir, filepath.FromSlash(name))))
 		if !found {
 			return nil, fmt.Errorf("there is no file of values %s in this repository", name)
 		}
