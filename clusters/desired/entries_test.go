@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/clusters/desired/scan"
 	"github.com/moult-dev/moult/clusters/repository"
 )
 
@@ -63,7 +64,7 @@ func TestEntryPointsThatNobodyHasNamed(t *testing.T) {
 			g := NewWithT(t)
 			place, err := repository.Open(t.Context(), filepath.Join(opened(t, c.files).Dir, c.at))
 			g.Expect(err).NotTo(HaveOccurred())
-			found, err := desired.EntryPoints(place)
+			found, err := scan.EntryPoints(place)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(found).To(Equal(c.want))
 			for _, entry := range found {

@@ -3,6 +3,7 @@ package desired
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -155,3 +156,17 @@ func isSnapshot(content []byte) bool {
 }
 
 const snapshotKind = "ClusterSnapshot"
+
+// leavesOut reports whether manifests in folders below would be missed that somebody else than Argo CD may apply.
+func leavesOut(dir string, plain *render.Rendering) bool {
+	isArgoCDs := func(o *delivery.Object) bool { return delivery.ToolOf(o) == delivery.ArgoCD }
+	if slices.ContainsFunc(plain.Objects, isArgoCDs) {
+		return false
+	}
+	missed := false
+	err := filepath.WalkDir(dir, func(file string, _ fs.DirEntry, err error) error {
+		missed = missed || filepath.Dir(file) != dir && files.IsData(file)
+		return err
+	})
+	return missed || err != nil
+}

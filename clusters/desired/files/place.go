@@ -1,6 +1,9 @@
 package files
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
@@ -34,4 +37,10 @@ func StandIn(kind, name, file string) *delivery.Object {
 	object.At = func(...string) finding.Place { return finding.Place{File: file} }
 	object.SetName(name)
 	return object
+}
+
+// Unseen is a file of which something is applied that cannot be seen, and that is the same as long as some content is.
+func (t *Tree) Unseen(file string, content []byte, why string) delivery.Unseen {
+	name, sum := t.Relative(file), sha256.Sum256(content)
+	return delivery.Unseen{Name: name, By: StandIn("File", name, name), Why: why, Fingerprint: hex.EncodeToString(sum[:])}
 }

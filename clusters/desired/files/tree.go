@@ -177,3 +177,16 @@ func (t *Tree) Options(d delivery.Source) render.Options {
 		Patches: d.Patches, Note: t.Note(),
 	}
 }
+
+// ChartAround is the innermost chart that a folder belongs to, empty if there is none.
+func (t *Tree) ChartAround(dir string) string {
+	for ; Inside(dir, t.Root); dir = filepath.Dir(dir) {
+		if HasChart(dir) {
+			return dir
+		}
+		if dir == t.Root {
+			break
+		}
+	}
+	return ""
+}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/clusters/desired/scan"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/preview"
@@ -35,7 +36,7 @@ func (s *sides) unread() (names []string, err error) {
 }
 
 // touched are the folders of the kustomizations that changed files may be part of, on either side.
-func (s *sides) touched() ([]string, error) { return s.onBoth(nil, desired.Touched) }
+func (s *sides) touched() ([]string, error) { return s.onBoth(nil, scan.Touched) }
 
 // wiring are entry points that nothing in the repository names, and changed files have to do with; only those of some names, if
 // there are any.
@@ -43,7 +44,7 @@ func (s *sides) wiring(names []string) ([]string, error) {
 	if !s.base.isFolder() || !s.head.isFolder() {
 		return nil, nil
 	}
-	return s.onBoth(names, desired.Wiring)
+	return s.onBoth(names, scan.Wiring)
 }
 
 // onBoth finds folders on both sides that have to do with changed files.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/clusters/desired/scan"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/manifests"
@@ -117,7 +117,7 @@ func (p *command) unfollowed(ctx context.Context, s *sides, all []preview.Delive
 		all = append(all, more...)
 	}
 	others, err := s.both(func(from side) (delivery.Cluster, error) {
-		found, err := desired.OtherTools(ctx, from.tree, unread, s.following...)
+		found, err := scan.OtherTools(ctx, from.tree, unread, s.building)
 		return *found, err
 	})
 	if err != nil || len(others.Base.Unseen)+len(others.Head.Unseen)+len(others.Base.Units)+len(others.Head.Units) == 0 {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/clusters/desired/scan"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -21,7 +21,7 @@ func (p *command) findEntries(s *sides) error {
 		if one.tree == nil {
 			continue
 		}
-		entries, err := desired.EntryPoints(one.tree)
+		entries, err := scan.EntryPoints(one.tree)
 		if err != nil {
 			return fmt.Errorf("%s: %w", one.tree.Name, err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/helm"
+	"github.com/moult-dev/moult/clusters/desired/scan"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/crddiff"
@@ -29,8 +30,9 @@ type sides struct {
 	base, head side
 	charts     *store.Store
 	remotes    *repository.Remotes // nil if no host is asked
-	// following are the options of whatever is followed, on both sides.
+	// following are the options of whatever is followed, on both sides, and building those of files that nothing leads to.
 	following []desired.Option
+	building  scan.Options
 	errOut    io.Writer
 	// changes are the files that differ, nil until something asks for them.
 	changes []repository.Change
@@ -65,7 +67,8 @@ func (p *command) open(ctx context.Context, stdin io.Reader) (*sides, error) {
 		return nil, err
 	}
 	s.remotes = repository.NewRemotes(policy)
-	s.following = []desired.Option{desired.WithClusters(known), desired.WithCharts(s.charts), desired.WithRepositories(s.remotes), desired.WithNetwork(policy), desired.WithBuilds(render.NewBuilds())}
+	s.building = scan.Options{Network: policy, Builds: render.NewBuilds()}
+	s.following = []desired.Option{desired.WithClusters(known), desired.WithCharts(s.charts), desired.WithRepositories(s.remotes), desired.WithNetwork(policy), desired.WithBuilds(s.building.Builds)}
 	for _, one := range []side{s.base, s.head} {
 		if one.tree != nil {
 			for _, note := range one.tree.Notes {
@@ -180,7 +183,7 @@ func (s *sides) everything(ctx context.Context, name string) ([]preview.Delivere
 		return nil, err
 	}
 	all, err := s.both(func(from side) (delivery.Cluster, error) {
-		found, err := desired.Everywhere(ctx, from.tree, touched, s.following...)
+		found, err := scan.CRDs(ctx, from.tree, touched, s.building)
 		return *found, err
 	})
 	if err != nil {

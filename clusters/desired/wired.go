@@ -19,7 +19,8 @@ import (
 func Wired(ctx context.Context, tree *repository.Tree) (*delivery.Cluster, error) {
 	t := files.Of(tree)
 	f := &follower{tree: t, seen: map[string]bool{}, cluster: &delivery.Cluster{Name: t.Name}}
-	found, unread := &delivery.Unit{Name: t.Name}, &everywhere{follower: *f, cluster: &delivery.Cluster{}}
+	found := &delivery.Unit{Name: t.Name}
+	var unread []delivery.Unseen
 	err := t.Each(t.Dir, func(string) bool { return false }, func(file string) error {
 		if !detect.IsManifest(filepath.Base(file)) || detect.ForReading(t.Dir, file) {
 			return nil
@@ -37,20 +38,20 @@ func Wired(ctx context.Context, tree *repository.Tree) (*delivery.Cluster, error
 		case failed != nil && !detect.MayDeliver(content):
 			return nil
 		case failed != nil && bytes.Contains(content, []byte("{{")):
-			unread.hidden(file, content, "it is a template of what Flux or Argo CD applies")
+			unread = append(unread, t.Unseen(file, content, "it is a template of what Flux or Argo CD applies"))
 			return nil
 		case failed != nil:
-			unread.hidden(file, content, "it is about what Flux or Argo CD applies, and fails: "+files.FailureOf(f.tree.Shorten(failed)))
+			unread = append(unread, t.Unseen(file, content, "it is about what Flux or Argo CD applies, and fails: "+files.FailureOf(f.tree.Shorten(failed))))
 			return nil
 		}
 		found.Objects = append(found.Objects, files.Placed(read, f.tree.Place)...)
 		return nil
 	})
-	if err != nil || len(found.Objects)+len(unread.cluster.Unseen)+len(t.Submodules) == 0 {
+	if err != nil || len(found.Objects)+len(unread)+len(t.Submodules) == 0 {
 		return &delivery.Cluster{}, err
 	}
 	f.add(found)
 	err = f.follow(ctx)
-	f.cluster.Unseen = append(f.cluster.Unseen, unread.cluster.Unseen...)
+	f.cluster.Unseen = append(f.cluster.Unseen, unread...)
 	return f.cluster, err
 }

@@ -1,4 +1,4 @@
-package desired
+package scan_test
 
 import (
 	"os"
@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/moult-dev/moult/clusters/desired/scan"
 	"github.com/moult-dev/moult/clusters/repository"
 )
 
@@ -23,7 +24,7 @@ func TestCopiesOfACRDShareTheirSpecAndKnowTheirPlaces(t *testing.T) {
 	tree, err := repository.Open(t.Context(), dir)
 	g.Expect(err).NotTo(HaveOccurred())
 	defer tree.Close()
-	found, err := Everywhere(t.Context(), tree, nil)
+	found, err := scan.CRDs(t.Context(), tree, nil, scan.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
 	all := found.CRDs()
 	g.Expect(all).To(HaveLen(2))

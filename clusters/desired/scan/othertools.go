@@ -1,4 +1,4 @@
-package desired
+package scan
 
 import (
 	"bytes"
@@ -24,31 +24,31 @@ import (
 // OtherTools is what tools that are not followed install from the files of a tree: each of their files is unseen. No entry point
 // leads to them, and the cluster gets what they install all the same. So it does with files that commands apply, and that nothing else has
 // read; of these, kustomizations are built that changed files, named from the root, may be part of.
-func OtherTools(ctx context.Context, t *repository.Tree, changed []string, options ...Option) (*delivery.Cluster, error) {
-	e := newEverywhere(ctx, t, options)
+func OtherTools(ctx context.Context, t *repository.Tree, changed []string, o Options) (*delivery.Cluster, error) {
+	s := newScan(t, o)
 	for _, name := range changed {
-		e.changed = append(e.changed, filepath.Join(t.Root, filepath.FromSlash(name)))
+		s.changed = append(s.changed, filepath.Join(t.Root, filepath.FromSlash(name)))
 	}
-	return e.cluster, e.walk(func(string) error { return nil })
+	return s.cluster, s.walk(ctx, func(string) error { return nil })
 }
 
 // walk visits the files of a tree, and looks for tools that are not followed in them, and in those of hidden folders: pipelines have
 // their files there.
-func (e *everywhere) walk(visit func(file string) error) error {
-	err := e.tree.Each(e.tree.Dir, detect.IsNotApplied, func(file string) error {
-		if err := e.otherTools(e.tree.Dir, file); err != nil {
+func (s *scan) walk(ctx context.Context, visit func(file string) error) error {
+	err := s.tree.Each(s.tree.Dir, detect.IsNotApplied, func(file string) error {
+		if err := s.otherTools(ctx, s.tree.Dir, file); err != nil {
 			return err
 		}
 		return visit(file)
 	})
-	entries, _ := os.ReadDir(e.tree.Dir) // none if it is a file
+	entries, _ := os.ReadDir(s.tree.Dir) // none if it is a file
 	for _, entry := range entries {
-		if hidden := filepath.Join(e.tree.Dir, entry.Name()); err == nil && entry.IsDir() && detect.IsHidden(entry.Name()) && !detect.IsOfPrograms(entry.Name()) {
-			err = e.tree.Each(hidden, detect.IsOfPrograms, func(file string) error { return e.otherTools(hidden, file) })
+		if hidden := filepath.Join(s.tree.Dir, entry.Name()); err == nil && entry.IsDir() && detect.IsHidden(entry.Name()) && !detect.IsOfPrograms(entry.Name()) {
+			err = s.tree.Each(hidden, detect.IsOfPrograms, func(file string) error { return s.otherTools(ctx, hidden, file) })
 		}
 	}
-	for _, path := range slices.Compact(slices.Sorted(slices.Values(e.applied))) {
-		err = cmp.Or(err, e.applies(path))
+	for _, path := range slices.Compact(slices.Sorted(slices.Values(s.applied))) {
+		err = cmp.Or(err, s.applies(ctx, path))
 	}
 	return err
 }
@@ -90,12 +90,12 @@ var others = []otherTool{
 
 // otherTools notes a file that such tools install from, and the files that commands in it apply. It is read once, whichever of them may
 // own it.
-func (e *everywhere) otherTools(below, file string) error {
+func (s *scan) otherTools(ctx context.Context, below, file string) error {
 	at := filepath.ToSlash(file)
 	mine := slices.DeleteFunc(slices.Clone(others), func(tool otherTool) bool { return !tool.named.MatchString(at) })
 	hasCommands := commands.MayBeIn(at)
-	if len(mine) == 0 && !hasCommands || detect.ForReading(below, file) || e.ctx.Err() != nil {
-		return e.ctx.Err()
+	if len(mine) == 0 && !hasCommands || detect.ForReading(below, file) || ctx.Err() != nil {
+		return ctx.Err()
 	}
 	content, err := render.ReadAsIs(file)
 	if err != nil {
@@ -106,19 +106,19 @@ func (e *everywhere) otherTools(below, file string) error {
 	if len(mine) > 0 {
 		text := detect.WithoutComments(string(content))
 		for _, tool := range mine {
-			about += e.decides(tool, file, text)
+			about += s.decides(tool, file, text)
 		}
 	}
 	if hasCommands && commands.MayRun(content) || detect.YAML.MatchString(at) && bytes.Contains(content, []byte("crd")) {
 		found := commands.In(file, content)
 		if found.About != "" {
-			about += found.About + e.elsewhere(file, found.About, found.Open)
+			about += found.About + s.elsewhere(file, found.About, found.Open)
 		}
-		e.applied = append(e.applied, e.namedIn(file, found.Applied)...)
+		s.applied = append(s.applied, s.namedIn(file, found.Applied)...)
 	}
 	if about != "" {
-		e.tree.Reads.File(file)
-		e.hidden(file, []byte(about), "a tool that is not followed installs what it names")
+		s.tree.Reads.File(file)
+		s.hidden(file, []byte(about), "a tool that is not followed installs what it names")
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (tool otherTool) mayBeIn(content []byte) bool {
 }
 
 // decides stands for what decides about what a tool installs from a file; empty if it installs nothing.
-func (e *everywhere) decides(tool otherTool, file, text string) string {
+func (s *scan) decides(tool otherTool, file, text string) string {
 	if tool.project {
 		text = ""
 		for _, beside := range filesOfProject(filepath.Dir(file)) {
@@ -143,7 +143,7 @@ func (e *everywhere) decides(tool otherTool, file, text string) string {
 	}
 	switch {
 	case tool.project:
-		return e.tree.Sum(filesOfProject(filepath.Dir(file))...)
+		return s.tree.Sum(filesOfProject(filepath.Dir(file))...)
 	case tool.only:
 		found := tool.holds.FindAllString(text, -1)
 		if len(found) == 0 {
@@ -151,12 +151,12 @@ func (e *everywhere) decides(tool otherTool, file, text string) string {
 		}
 		given, open := commands.Definitions(text, found)
 		given = strings.Join(found, "\n") + given
-		return given + e.elsewhere(file, given, open)
+		return given + s.elsewhere(file, given, open)
 	case tool.terraform:
 		text = terraform.BlocksWith(tool.holds, text)
-		text += terraform.Values(text, e.tree.Texts(terraform.Named), e.tree.Reads.File)
+		text += terraform.Values(text, s.tree.Texts(terraform.Named), s.tree.Reads.File)
 	}
-	return text + e.tree.Sum(e.namedIn(file, text)...)
+	return text + s.tree.Sum(s.namedIn(file, text)...)
 }
 
 // filesOfProject are those of a program in a folder: not the hidden ones, and not what is for reading.
@@ -170,11 +170,11 @@ func filesOfProject(dir string) []string {
 var word = regexp.MustCompile(`[\w./-]+`)
 
 // namedIn are all files and folders of the repository that a text in a file names, as seen from its folder or from the root.
-func (e *everywhere) namedIn(file, text string) (named []string) {
+func (s *scan) namedIn(file, text string) (named []string) {
 	for _, name := range word.FindAllString(text, -1) {
-		for _, dir := range []string{filepath.Dir(file), e.tree.Root} {
+		for _, dir := range []string{filepath.Dir(file), s.tree.Root} {
 			at := filepath.Join(dir, filepath.FromSlash(name))
-			if _, err := os.Stat(at); err == nil && files.Inside(at, e.tree.Root) && !files.Inside(file, at) {
+			if _, err := os.Stat(at); err == nil && files.Inside(at, s.tree.Root) && !files.Inside(file, at) {
 				named = append(named, at)
 			}
 		}
@@ -187,37 +187,37 @@ var packed = regexp.MustCompile(`\.(?:gz|xz|bz2|zst|tgz|tar|zip|sh|bash|py|rb|js
 
 // applies adds the CRDs of a file or a folder that a command applies, as far as nothing has read it. A kustomization counts if a changed file
 // may be part of it.
-func (e *everywhere) applies(path string) error {
+func (s *scan) applies(ctx context.Context, path string) error {
 	if kustomization := render.KustomizationIn(path); kustomization != "" {
-		if !e.tree.Reads.Has(kustomization) && (len(e.changed) == 0 || slices.ContainsFunc(render.Local(path, e.tree.Root), touching(e.tree, e.changed).touch)) {
-			e.addKustomized(path, kustomization)
+		if !s.tree.Reads.Has(kustomization) && (len(s.changed) == 0 || slices.ContainsFunc(render.Local(path, s.tree.Root), touching(s.tree, s.changed).touch)) {
+			s.addKustomized(path, kustomization)
 		}
 		return nil
 	}
 	visit := func(file string) error {
 		switch {
-		case e.tree.Reads.Has(file):
+		case s.tree.Reads.Has(file):
 		case detect.IsManifest(filepath.Base(file)):
-			return e.file(file)
+			return s.file(ctx, file)
 		case packed.MatchString(file):
-			e.tree.Reads.File(file)
-			e.hidden(file, []byte(e.tree.Sum(file)), "a command applies what it holds or prints")
+			s.tree.Reads.File(file)
+			s.hidden(file, []byte(s.tree.Sum(file)), "a command applies what it holds or prints")
 		}
 		return nil
 	}
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return cmp.Or(err, visit(path))
 	}
-	return e.tree.Each(path+string(filepath.Separator)+".", detect.IsOfPrograms, visit)
+	return s.tree.Each(path+string(filepath.Separator)+".", detect.IsOfPrograms, visit)
 }
 
 // addKustomized adds the CRDs that a kustomization builds, if it can be built.
-func (e *everywhere) addKustomized(dir, file string) {
-	if built := e.build(dir, file); built != nil {
+func (s *scan) addKustomized(dir, file string) {
+	if built := s.build(dir, file); built != nil {
 		for _, object := range built.Objects {
-			object.At = func(...string) finding.Place { return finding.Place{File: e.tree.Relative(file)} }
-			for _, crd := range e.crdsOf(e.tree.Relative(dir), object) {
-				e.add(dir, crd)
+			object.At = func(...string) finding.Place { return finding.Place{File: s.tree.Relative(file)} }
+			for _, crd := range s.crdsOf(s.tree.Relative(dir), object) {
+				s.add(dir, crd)
 			}
 		}
 	}
@@ -232,11 +232,11 @@ var (
 
 // elsewhere are the lines of other files that give values to the variables of commands in a file, and what these read values from. An argument
 // of a script is given where the script is named.
-func (e *everywhere) elsewhere(file, text string, open []string) string {
+func (s *scan) elsewhere(file, text string, open []string) string {
 	var found strings.Builder
-	for _, from := range e.namedIn(file, strings.Join(fromFile.FindAllString(text, -1), "\n")) {
+	for _, from := range s.namedIn(file, strings.Join(fromFile.FindAllString(text, -1), "\n")) {
 		if info, err := os.Stat(from); err == nil && info.Mode().IsRegular() {
-			found.WriteString(e.tree.Sum(from))
+			found.WriteString(s.tree.Sum(from))
 		}
 	}
 	if len(open) == 0 {
@@ -249,9 +249,9 @@ func (e *everywhere) elsewhere(file, text string, open []string) string {
 		}
 	}
 	giving := regexp.MustCompile(`(?m)^\s*(?:` + strings.Join(open, "|") + `)[^\n]*`)
-	for _, other := range e.tree.Texts(givingVariables) {
+	for _, other := range s.tree.Texts(givingVariables) {
 		for _, line := range giving.FindAllString(other.Text, -1) {
-			e.tree.Reads.File(other.File)
+			s.tree.Reads.File(other.File)
 			found.WriteString(line + "\n")
 		}
 	}

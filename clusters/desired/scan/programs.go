@@ -1,4 +1,4 @@
-package desired
+package scan
 
 import (
 	"bytes"
@@ -19,27 +19,27 @@ type program struct {
 }
 
 // noteProgram remembers a file of such a language. Any of them may decide about what another one makes.
-func (e *everywhere) noteProgram(file, language string) error {
+func (s *scan) noteProgram(file, language string) error {
 	content, err := render.ReadAsIs(file)
-	if err != nil || detect.ForReading(e.tree.Dir, file) {
+	if err != nil || detect.ForReading(s.tree.Dir, file) {
 		return err
 	}
-	e.tree.Reads.File(file)
-	p := e.programs[language]
+	s.tree.Reads.File(file)
+	p := s.programs[language]
 	if p.about == "" && bytes.Contains(content, []byte("CustomResourceDefinition")) {
 		p.about = file
 	}
 	sum := sha256.Sum256(content)
-	p.all = append(append(p.all, e.tree.Relative(file)...), sum[:]...)
-	e.programs[language] = p
+	p.all = append(append(p.all, s.tree.Relative(file)...), sum[:]...)
+	s.programs[language] = p
 	return nil
 }
 
 // findPrograms adds the languages that make CRDs.
-func (e *everywhere) findPrograms() {
-	for language, p := range e.programs {
+func (s *scan) findPrograms() {
+	for language, p := range s.programs {
 		if p.about != "" {
-			e.hidden(p.about, p.all, "it is about CRDs, and "+language+" has to be run to see them: name what it prints by --also and --also-base")
+			s.hidden(p.about, p.all, "it is about CRDs, and "+language+" has to be run to see them: name what it prints by --also and --also-base")
 		}
 	}
 }

@@ -1,6 +1,7 @@
-package desired
+package scan
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -73,28 +74,28 @@ func changedAside(t *files.Tree, changed []string) (aside []string, err error) {
 
 // passedOver adds the CRDs of a file that changedAside finds, on either side, as a unit of its own: a manifest that gets such a name is
 // one no more.
-func (e *everywhere) passedOver(file string) error {
+func (s *scan) passedOver(ctx context.Context, file string) error {
 	info, err := os.Stat(file)
 	if err != nil || !files.IsLink(file) && (info.IsDir() || detect.IsManifest(filepath.Base(file))) {
 		return nil //nolint:nilerr // it is not on this side, or is visited anyway
 	}
-	aside := *e
+	aside := *s
 	aside.cluster = &delivery.Cluster{}
 	if info.IsDir() {
-		err = e.tree.Each(file+string(filepath.Separator)+".", detect.IsNotApplied, func(file string) error {
+		err = s.tree.Each(file+string(filepath.Separator)+".", detect.IsNotApplied, func(file string) error {
 			if !detect.IsManifest(filepath.Base(file)) {
 				return nil
 			}
-			return aside.file(file)
+			return aside.file(ctx, file)
 		})
 	} else {
-		err = aside.file(file)
+		err = aside.file(ctx, file)
 	}
-	unit := &delivery.Unit{Name: e.tree.Relative(file), Dirs: []string{e.tree.Relative(file)}}
+	unit := &delivery.Unit{Name: s.tree.Relative(file), Dirs: []string{s.tree.Relative(file)}}
 	for _, crd := range aside.cluster.CRDs() {
 		unit.Objects = append(unit.Objects, crd.Object)
 	}
-	e.cluster.Built, e.cluster.Unseen = append(e.cluster.Built, unit), append(e.cluster.Unseen, aside.cluster.Unseen...)
+	s.cluster.Built, s.cluster.Unseen = append(s.cluster.Built, unit), append(s.cluster.Unseen, aside.cluster.Unseen...)
 	return err
 }
 
@@ -197,10 +198,9 @@ func (c changes) has(path string) bool {
 // valuesElsewhere are changed files of values that are part of no chart, by their paths from the root: nothing shows for which chart
 // they are.
 func (c changes) valuesElsewhere(t *files.Tree) (found []string) {
-	around := &everywhere{follower: follower{tree: t}}
 	for _, file := range slices.Sorted(maps.Keys(c.files)) {
 		name := filepath.Base(file)
-		if (name == "values.yaml" || name == "values.yml" || otherValues.MatchString(name)) && !strings.Contains(name, ",") && around.chartAround(filepath.Dir(file)) == "" {
+		if (name == "values.yaml" || name == "values.yml" || otherValues.MatchString(name)) && !strings.Contains(name, ",") && t.ChartAround(filepath.Dir(file)) == "" {
 			found = append(found, t.Relative(file))
 		}
 	}

@@ -1,4 +1,4 @@
-package desired
+package scan
 
 import (
 	"fmt"
@@ -13,51 +13,51 @@ import (
 )
 
 // asKustomized adds the CRDs that a kustomization builds, if it is there.
-func (e *everywhere) asKustomized(dir string) {
+func (s *scan) asKustomized(dir string) {
 	file := render.KustomizationIn(dir)
 	if file == "" || render.IsComponent(file) {
 		return
 	}
-	built := e.build(dir, file)
+	built := s.build(dir, file)
 	if built == nil {
 		return
 	}
-	name := e.tree.Relative(dir)
+	name := s.tree.Relative(dir)
 	unit := &delivery.Unit{Name: name, Dirs: []string{name}}
 	for _, object := range built.Objects {
-		object.At = func(...string) finding.Place { return finding.Place{File: e.tree.Relative(file)} }
-		for _, crd := range e.crdsOf(name, object) {
-			e.shared(crd)
+		object.At = func(...string) finding.Place { return finding.Place{File: s.tree.Relative(file)} }
+		for _, crd := range s.crdsOf(name, object) {
+			s.shared(crd)
 			unit.Objects = append(unit.Objects, crd)
 		}
 	}
-	e.cluster.Built = append(e.cluster.Built, unit)
+	s.cluster.Built = append(s.cluster.Built, unit)
 }
 
 // crdsOf is an object, if that is a CRD, or else those that it holds.
-func (e *everywhere) crdsOf(where string, object *delivery.Object) []*delivery.Object {
+func (s *scan) crdsOf(where string, object *delivery.Object) []*delivery.Object {
 	if object.IsCRD() {
 		return []*delivery.Object{object}
 	}
 	held, unread := object.Inside()
 	for i, text := range unread {
-		e.hidden(filepath.Join(e.tree.Root, filepath.FromSlash(where)), []byte(text), fmt.Sprintf("%s holds CRDs in a text that cannot be read (%d)", object.Holder(), i+1))
+		s.hidden(filepath.Join(s.tree.Root, filepath.FromSlash(where)), []byte(text), fmt.Sprintf("%s holds CRDs in a text that cannot be read (%d)", object.Holder(), i+1))
 	}
 	if asks := object.Asks(); len(held) > 0 && asks != "" {
-		e.hidden(filepath.Join(e.tree.Root, filepath.FromSlash(where)), []byte(asks), delivery.AsksOtherwise)
+		s.hidden(filepath.Join(s.tree.Root, filepath.FromSlash(where)), []byte(asks), delivery.AsksOtherwise)
 	}
 	return held
 }
 
 // asBuilt is the CRD of a file as the nearest kustomization around it has it that is made of the file, or as it is if there
 // is none. Another file in that build may have a CRD of the same name, for another channel for example.
-func (e *everywhere) asBuilt(crd *delivery.Object, name string) *delivery.Object {
-	for dir := filepath.Dir(name); dir == e.tree.Dir || strings.HasPrefix(dir, e.tree.Dir+string(filepath.Separator)); dir = filepath.Dir(dir) {
+func (s *scan) asBuilt(crd *delivery.Object, name string) *delivery.Object {
+	for dir := filepath.Dir(name); dir == s.tree.Dir || strings.HasPrefix(dir, s.tree.Dir+string(filepath.Separator)); dir = filepath.Dir(dir) {
 		file := render.KustomizationIn(dir)
 		if file == "" || render.IsComponent(file) {
 			continue
 		}
-		built := e.build(dir, file)
+		built := s.build(dir, file)
 		if built == nil || !slices.Contains(built.Files, name) {
 			continue
 		}
@@ -71,16 +71,16 @@ func (e *everywhere) asBuilt(crd *delivery.Object, name string) *delivery.Object
 }
 
 // build builds a folder by its kustomization, once. One that cannot be built may have changed a CRD, so it is unseen.
-func (e *everywhere) build(dir, kustomization string) *render.Rendering {
-	built, known := e.built[dir]
+func (s *scan) build(dir, kustomization string) *render.Rendering {
+	built, known := s.built[dir]
 	if known {
 		return built
 	}
-	built, err := render.Folder(dir, render.Options{Root: e.tree.Root, Network: e.network, Note: e.tree.Reads.File, Builds: e.builds})
+	built, err := render.Folder(dir, render.Options{Root: s.tree.Root, Network: s.Network, Note: s.tree.Reads.File, Builds: s.Builds})
 	if err != nil {
 		built = nil
-		e.hidden(kustomization, []byte(e.tree.Sum(render.Local(dir, e.tree.Root)...)), "it is about CRDs, and fails: "+files.FailureOf(e.tree.Shorten(err)))
+		s.hidden(kustomization, []byte(s.tree.Sum(render.Local(dir, s.tree.Root)...)), "it is about CRDs, and fails: "+files.FailureOf(s.tree.Shorten(err)))
 	}
-	e.built[dir] = built
+	s.built[dir] = built
 	return built
 }

@@ -1,4 +1,4 @@
-package desired
+package scan
 
 import (
 	"crypto/sha256"
@@ -18,17 +18,17 @@ import (
 
 // noteTemplate remembers a template that makes CRDs, by what it says and by what it makes. The CRDs are those that are
 // compared.
-func (e *everywhere) noteTemplate(chart, file, content string, made []*delivery.Object) {
-	text, name := sha256.Sum256([]byte(e.textOf(chart, content))), e.tree.Relative(file)
-	e.cluster.Templates = append(e.cluster.Templates, delivery.Template{
+func (s *scan) noteTemplate(chart, file, content string, made []*delivery.Object) {
+	text, name := sha256.Sum256([]byte(s.textOf(chart, content))), s.tree.Relative(file)
+	s.cluster.Templates = append(s.cluster.Templates, delivery.Template{
 		Name: name, By: files.StandIn("File", name, name), Text: hex.EncodeToString(text[:]), Made: madeOf(made),
 	})
 }
 
 // textOf is what a template of a chart says, with the named templates that it takes in.
-func (e *everywhere) textOf(chart, content string) string {
+func (s *scan) textOf(chart, content string) string {
 	var text strings.Builder
-	defined, taken := e.definedIn(chart), map[string]bool{}
+	defined, taken := s.definedIn(chart), map[string]bool{}
 	for next := []string{content}; len(next) > 0; next = next[1:] {
 		text.WriteString(detect.WithoutComments(next[0]))
 		for _, include := range included.FindAllStringSubmatch(next[0], -1) {
@@ -42,9 +42,9 @@ func (e *everywhere) textOf(chart, content string) string {
 }
 
 // withPartials is a file, with the named templates that it takes in if it is a chart's.
-func (e *everywhere) withPartials(file string, content []byte) []byte {
-	if chart := e.chartAround(filepath.Dir(file)); chart != "" {
-		return []byte(e.textOf(chart, string(content)) + string(content))
+func (s *scan) withPartials(file string, content []byte) []byte {
+	if chart := s.tree.ChartAround(filepath.Dir(file)); chart != "" {
+		return []byte(s.textOf(chart, string(content)) + string(content))
 	}
 	return content
 }
@@ -56,13 +56,13 @@ var (
 )
 
 // definedIn are the named templates of a chart and of those below it, each with all that follows in its file up to the next one.
-func (e *everywhere) definedIn(chart string) map[string]string {
-	if known := e.defined[chart]; known != nil {
+func (s *scan) definedIn(chart string) map[string]string {
+	if known := s.defined[chart]; known != nil {
 		return known
 	}
 	found := map[string]string{}
-	e.defined[chart] = found
-	_ = e.tree.Each(chart, detect.IsNotApplied, func(file string) error {
+	s.defined[chart] = found
+	_ = s.tree.Each(chart, detect.IsNotApplied, func(file string) error {
 		if ext := filepath.Ext(file); ext != ".tpl" && ext != ".yaml" && ext != ".yml" {
 			return nil
 		}

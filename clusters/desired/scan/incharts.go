@@ -1,6 +1,7 @@
-package desired
+package scan
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -39,19 +40,19 @@ func (c crdsOfRelease) all() []*delivery.Object {
 }
 
 // madeBy renders a chart, once.
-func (e *everywhere) madeBy(dir string) *madeByChart {
-	if known, there := e.charts[dir]; there {
+func (s *scan) madeBy(ctx context.Context, dir string) *madeByChart {
+	if known, there := s.charts[dir]; there {
 		return known
 	}
 	made := &madeByChart{}
-	e.charts[dir] = made
-	chart, err := helm.Load(e.tree, dir)
+	s.charts[dir] = made
+	chart, err := helm.Load(s.tree, dir)
 	if err != nil {
 		return made
 	}
 	made.chart = chart
 	for to, values := range map[*crdsOfRelease]map[string]any{&made.byDefault: nil, &made.ifAsked: chart.ValuesWithCRDs()} {
-		if found, err := e.crdsWith(chart, values); err == nil {
+		if found, err := s.crdsWith(ctx, chart, values); err == nil {
 			*to, made.rendered = found, true
 		}
 	}
@@ -59,13 +60,13 @@ func (e *everywhere) madeBy(dir string) *madeByChart {
 }
 
 // crdsWith are the CRDs of a chart with some values over its own.
-func (e *everywhere) crdsWith(chart *charts.Chart, values map[string]any) (found crdsOfRelease, err error) {
-	rendering, err := chart.Render(e.ctx, charts.Release{Name: chart.Name(), Namespace: "default", Values: values})
+func (s *scan) crdsWith(ctx context.Context, chart *charts.Chart, values map[string]any) (found crdsOfRelease, err error) {
+	rendering, err := chart.Render(ctx, charts.Release{Name: chart.Name(), Namespace: "default", Values: values})
 	if err != nil {
 		return found, err
 	}
-	objects := helm.Placed(e.tree, rendering.Objects)
-	found.templates, found.atInstall = kinds.CRDs(objects), kinds.CRDs(helm.Placed(e.tree, rendering.CRDs))
+	objects := helm.Placed(s.tree, rendering.Objects)
+	found.templates, found.atInstall = kinds.CRDs(objects), kinds.CRDs(helm.Placed(s.tree, rendering.CRDs))
 	for _, object := range objects {
 		held, _ := object.Inside()
 		found.held = append(found.held, held...)
@@ -75,56 +76,56 @@ func (e *everywhere) crdsWith(chart *charts.Chart, values map[string]any) (found
 
 // asInstalled adds the CRDs of a chart, if it is there: with some files of values, or else with its own values and with each file of
 // values beside them.
-func (e *everywhere) asInstalled(dir string, values []string) {
+func (s *scan) asInstalled(ctx context.Context, dir string, values []string) {
 	if !files.HasChart(dir) {
 		return
 	}
-	switch made := e.madeBy(dir); {
-	case made.chart == nil && e.mentionsCRDs(dir):
-		e.hideWhole(dir, "it is a chart about CRDs that cannot be read")
+	switch made := s.madeBy(ctx, dir); {
+	case made.chart == nil && s.mentionsCRDs(dir):
+		s.hideWhole(dir, "it is a chart about CRDs that cannot be read")
 	case made.chart != nil && len(made.byDefault.all())+len(made.ifAsked.all()) > 0:
 		if len(values) == 0 {
-			e.makes(dir)
-			e.builtOfChart(delivery.InChart{Dir: e.tree.Relative(dir)}, e.crdsOfChart(dir))
-			values = words.Of(valuesBeside(dir), e.tree.Relative)
+			s.makes(dir)
+			s.builtOfChart(delivery.InChart{Dir: s.tree.Relative(dir)}, s.crdsOfChart(ctx, dir))
+			values = words.Of(valuesBeside(dir), s.tree.Relative)
 		}
 		for _, file := range values {
-			e.installedWith(dir, file, made.chart)
+			s.installedWith(ctx, dir, file, made.chart)
 		}
 	}
 }
 
 // installedWith adds the CRDs of a chart with a file of values, by its path from the root, if that is there.
-func (e *everywhere) installedWith(dir, file string, chart *charts.Chart) {
-	if !files.Has(e.tree.Root, file) {
+func (s *scan) installedWith(ctx context.Context, dir, file string, chart *charts.Chart) {
+	if !files.Has(s.tree.Root, file) {
 		return
 	}
-	found, err := e.crdsWithFile(chart, e.tree.Absolute(file))
-	if err != nil && files.Inside(e.tree.Absolute(file), dir) {
-		e.hideWhole(dir, fmt.Sprintf("it is a chart with CRDs, and with %s it fails: %s", path.Base(file), files.FailureOf(err)))
+	found, err := s.crdsWithFile(ctx, chart, s.tree.Absolute(file))
+	if err != nil && files.Inside(s.tree.Absolute(file), dir) {
+		s.hideWhole(dir, fmt.Sprintf("it is a chart with CRDs, and with %s it fails: %s", path.Base(file), files.FailureOf(err)))
 	}
 	if err != nil {
 		return // values of another chart, most likely
 	}
-	with := delivery.InChart{Dir: e.tree.Relative(dir), Values: file}
-	if files.Inside(e.tree.Absolute(file), dir) {
+	with := delivery.InChart{Dir: s.tree.Relative(dir), Values: file}
+	if files.Inside(s.tree.Absolute(file), dir) {
 		with.Values = path.Base(file)
 	}
-	e.builtOfChart(with, found.all())
-	e.brings(with, delivery.AtInstall, found.atInstall)
-	e.brings(with, delivery.ByDefault, found.templates)
+	s.builtOfChart(with, found.all())
+	s.brings(with, delivery.AtInstall, found.atInstall)
+	s.brings(with, delivery.ByDefault, found.templates)
 }
 
 // brings remembers CRDs as those of a chart.
-func (e *everywhere) brings(with delivery.InChart, how delivery.Brought, crds []*delivery.Object) {
+func (s *scan) brings(with delivery.InChart, how delivery.Brought, crds []*delivery.Object) {
 	for _, crd := range crds {
 		with.CRD, with.How = crd, how
-		e.cluster.InCharts = append(e.cluster.InCharts, with)
+		s.cluster.InCharts = append(s.cluster.InCharts, with)
 	}
 }
 
-func (e *everywhere) crdsWithFile(chart *charts.Chart, file string) (found crdsOfRelease, err error) {
-	e.tree.Reads.File(file)
+func (s *scan) crdsWithFile(ctx context.Context, chart *charts.Chart, file string) (found crdsOfRelease, err error) {
+	s.tree.Reads.File(file)
 	content, err := render.ReadRegular(file)
 	if err != nil {
 		return found, err
@@ -133,28 +134,28 @@ func (e *everywhere) crdsWithFile(chart *charts.Chart, file string) (found crdsO
 	if err != nil {
 		return found, err
 	}
-	return e.crdsWith(chart, values)
+	return s.crdsWith(ctx, chart, values)
 }
 
 // builtOfChart adds a unit for CRDs that a chart makes.
-func (e *everywhere) builtOfChart(chart delivery.InChart, crds []*delivery.Object) {
+func (s *scan) builtOfChart(chart delivery.InChart, crds []*delivery.Object) {
 	for _, crd := range crds {
-		e.shared(crd)
+		s.shared(crd)
 	}
-	e.cluster.Built = append(e.cluster.Built, &delivery.Unit{
+	s.cluster.Built = append(s.cluster.Built, &delivery.Unit{
 		Name: delivery.ChartUnit(chart.Name()), Tool: delivery.Helm, Dirs: []string{chart.Dir}, Objects: crds,
 	})
 }
 
 // hideWhole notes a chart whose CRDs cannot be seen, which are the same as long as all its files are.
-func (e *everywhere) hideWhole(dir, why string) {
-	e.hidden(filepath.Join(dir, files.ChartFile), []byte(e.tree.Sum(dir)), why)
+func (s *scan) hideWhole(dir, why string) {
+	s.hidden(filepath.Join(dir, files.ChartFile), []byte(s.tree.Sum(dir)), why)
 }
 
 // mentionsCRDs is whether a file below a folder may be about CRDs.
-func (e *everywhere) mentionsCRDs(dir string) bool {
+func (s *scan) mentionsCRDs(dir string) bool {
 	found := errors.New("found")
-	return errors.Is(e.tree.Each(dir, detect.IsNotApplied, func(file string) error {
+	return errors.Is(s.tree.Each(dir, detect.IsNotApplied, func(file string) error {
 		if content, err := render.ReadRegular(file); err == nil && detect.CRD.Match(content) {
 			return found
 		}
@@ -163,16 +164,16 @@ func (e *everywhere) mentionsCRDs(dir string) bool {
 }
 
 // makes remembers that a chart has CRDs among its templates, and so have the charts around it.
-func (e *everywhere) makes(dir string, plain ...delivery.InChart) {
-	for ; dir != ""; dir = e.chartAround(filepath.Dir(dir)) {
+func (s *scan) makes(dir string, plain ...delivery.InChart) {
+	for ; dir != ""; dir = s.tree.ChartAround(filepath.Dir(dir)) {
 		for _, crd := range plain {
-			crd.Dir = e.tree.Relative(dir)
-			e.making[dir] = append(e.making[dir], crd)
+			crd.Dir = s.tree.Relative(dir)
+			s.making[dir] = append(s.making[dir], crd)
 		}
-		if _, there := e.making[dir]; !there {
-			e.making[dir] = nil
+		if _, there := s.making[dir]; !there {
+			s.making[dir] = nil
 		}
-		if dir == e.tree.Root {
+		if dir == s.tree.Root {
 			return
 		}
 	}
@@ -180,8 +181,8 @@ func (e *everywhere) makes(dir string, plain ...delivery.InChart) {
 
 // inChart remembers a CRD in a file that is no template, as one that the chart around it brings. These are all files of crds/ and of
 // templates/ that .helmignore does not name.
-func (e *everywhere) inChart(name string, crd *delivery.Object) {
-	dir := e.chartAround(filepath.Dir(name))
+func (s *scan) inChart(ctx context.Context, name string, crd *delivery.Object) {
+	dir := s.tree.ChartAround(filepath.Dir(name))
 	if dir == "" {
 		return
 	}
@@ -189,12 +190,12 @@ func (e *everywhere) inChart(name string, crd *delivery.Object) {
 	if err != nil {
 		return
 	}
-	brought := delivery.InChart{Dir: e.tree.Relative(dir), CRD: crd}
+	brought := delivery.InChart{Dir: s.tree.Relative(dir), CRD: crd}
 	switch folder, _, _ := strings.Cut(filepath.ToSlash(short), "/"); folder {
 	case "crds":
 		brought.How = delivery.AtInstall
-		if around := e.chartAround(filepath.Dir(dir)); around != "" {
-			e.makes(around) // its values may switch this one off
+		if around := s.tree.ChartAround(filepath.Dir(dir)); around != "" {
+			s.makes(around) // its values may switch this one off
 		}
 	case "templates":
 		brought.How = delivery.ByDefault
@@ -202,41 +203,41 @@ func (e *everywhere) inChart(name string, crd *delivery.Object) {
 		return
 	}
 	if files.Has(dir, ".helmignore") {
-		if chart := e.madeBy(dir).chart; chart != nil {
+		if chart := s.madeBy(ctx, dir).chart; chart != nil {
 			if _, found := chart.File(filepath.ToSlash(short)); !found {
 				return
 			}
 		}
 	}
 	if brought.How == delivery.ByDefault {
-		e.makes(dir, brought)
+		s.makes(dir, brought)
 		return
 	}
-	e.cluster.InCharts = append(e.cluster.InCharts, brought)
+	s.cluster.InCharts = append(s.cluster.InCharts, brought)
 }
 
 // findInCharts adds what templates make. Of a chart that cannot be rendered, these are the files that are no templates.
-func (e *everywhere) findInCharts() {
-	for _, dir := range slices.Sorted(maps.Keys(e.making)) {
-		made, chart := e.madeBy(dir), delivery.InChart{Dir: e.tree.Relative(dir)}
+func (s *scan) findInCharts(ctx context.Context) {
+	for _, dir := range slices.Sorted(maps.Keys(s.making)) {
+		made, chart := s.madeBy(ctx, dir), delivery.InChart{Dir: s.tree.Relative(dir)}
 		if !made.rendered {
-			e.cluster.InCharts = append(e.cluster.InCharts, e.making[dir]...)
+			s.cluster.InCharts = append(s.cluster.InCharts, s.making[dir]...)
 		}
-		e.brings(chart, delivery.AtInstall, made.byDefault.atInstall)
-		e.brings(chart, delivery.ByDefault, made.byDefault.templates)
-		e.brings(chart, delivery.IfAsked, made.ifAsked.templates)
+		s.brings(chart, delivery.AtInstall, made.byDefault.atInstall)
+		s.brings(chart, delivery.ByDefault, made.byDefault.templates)
+		s.brings(chart, delivery.IfAsked, made.ifAsked.templates)
 	}
-	for i, brought := range e.cluster.InCharts {
-		e.cluster.InCharts[i].Chart = e.nameOfChart(filepath.Join(e.tree.Root, filepath.FromSlash(brought.Dir)))
+	for i, brought := range s.cluster.InCharts {
+		s.cluster.InCharts[i].Chart = s.nameOfChart(filepath.Join(s.tree.Root, filepath.FromSlash(brought.Dir)))
 	}
 }
 
 // nameOfChart is the name in Chart.yaml, empty if there is none.
-func (e *everywhere) nameOfChart(dir string) string {
+func (s *scan) nameOfChart(dir string) string {
 	var chart struct {
 		Name string `json:"name"`
 	}
-	content, found := e.tree.Read(e.tree.Relative(filepath.Join(dir, files.ChartFile)))
+	content, found := s.tree.Read(s.tree.Relative(filepath.Join(dir, files.ChartFile)))
 	if !found || unpacking.Unmarshal(content, &chart) != nil {
 		return ""
 	}

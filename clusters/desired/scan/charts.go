@@ -1,6 +1,7 @@
-package desired
+package scan
 
 import (
+	"context"
 	"path/filepath"
 	"strings"
 
@@ -14,43 +15,30 @@ import (
 // switched on, as there would be nothing to compare.
 //
 // A file that declares more CRDs than are made of it has others for other values: then it is not seen.
-func (e *everywhere) templated(name string, content []byte) bool {
-	dir := e.chartAround(filepath.Dir(name))
+func (s *scan) templated(ctx context.Context, name string, content []byte) bool {
+	dir := s.tree.ChartAround(filepath.Dir(name))
 	if dir == "" {
 		return false
 	}
-	e.makes(dir)
+	s.makes(dir)
 	declared := len(detect.CRD.FindAll(content, -1))
 	var found []*delivery.Object
-	for _, crd := range e.crdsOfChart(dir) {
-		if crd.Place().File == e.tree.Relative(name) || isIncluded(name, dir) && !e.declaring(crd) {
+	for _, crd := range s.crdsOfChart(ctx, dir) {
+		if crd.Place().File == s.tree.Relative(name) || isIncluded(name, dir) && !s.declaring(crd) {
 			found = append(found, crd)
 		}
 	}
 	if len(found) < declared {
 		return false
 	}
-	e.noteTemplate(dir, name, string(content), found)
+	s.noteTemplate(dir, name, string(content), found)
 	for _, crd := range found {
-		if !e.added[crd] {
-			e.added[crd] = true
-			e.add(filepath.Dir(name), crd)
+		if !s.added[crd] {
+			s.added[crd] = true
+			s.add(filepath.Dir(name), crd)
 		}
 	}
 	return true
-}
-
-// chartAround is the innermost chart that a folder belongs to, empty if there is none.
-func (e *everywhere) chartAround(dir string) string {
-	for ; files.Inside(dir, e.tree.Root); dir = filepath.Dir(dir) {
-		if files.HasChart(dir) {
-			return dir
-		}
-		if dir == e.tree.Root {
-			break
-		}
-	}
-	return ""
 }
 
 // isIncluded reports whether a file makes nothing by itself, but templates take it in: a partial, or a file of the chart.
@@ -59,14 +47,14 @@ func isIncluded(name, chart string) bool {
 }
 
 // declaring reports whether the template of a CRD declares CRDs itself.
-func (e *everywhere) declaring(crd *delivery.Object) bool {
-	content, found := e.tree.Read(crd.Place().File)
+func (s *scan) declaring(crd *delivery.Object) bool {
+	content, found := s.tree.Read(crd.Place().File)
 	return found && detect.CRD.Match(content)
 }
 
 // crdsOfChart are the CRDs of a chart with the values of which it has most; none if it cannot be rendered.
-func (e *everywhere) crdsOfChart(dir string) []*delivery.Object {
-	made := e.madeBy(dir)
+func (s *scan) crdsOfChart(ctx context.Context, dir string) []*delivery.Object {
+	made := s.madeBy(ctx, dir)
 	byDefault, ifAsked := made.byDefault.all(), made.ifAsked.all()
 	if len(ifAsked) > len(byDefault) {
 		return ifAsked
