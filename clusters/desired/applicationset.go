@@ -1,6 +1,8 @@
 package desired
 
 import (
+	"context"
+
 	"github.com/moult-dev/moult/clusters/desired/appset"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
@@ -12,12 +14,12 @@ import (
 
 // generated are the Applications of an ApplicationSet, as far as its generators can be run without a cluster. Of the others
 // there is one unit with the reason.
-func (f *follower) generated(p pointer) []*delivery.Unit {
+func (f *follower) generated(ctx context.Context, p pointer) []*delivery.Unit {
 	set := p.by
-	applications, err := appset.Applications(set, f.tree, f.clusters)
+	applications, err := appset.Applications(set, f.tree, f.Clusters)
 	if err != nil {
 		unseen := &delivery.Unit{Name: kinds.UnitName(p.by, p.parent), Tool: delivery.ArgoCD, By: p.by, Parent: p.parent, Sources: delivery.SourcesOf(set), Unseen: err.Error()}
-		f.hideSet(unseen)
+		f.hideSet(ctx, unseen)
 		return []*delivery.Unit{unseen}
 	}
 	var units []*delivery.Unit
@@ -28,7 +30,7 @@ func (f *follower) generated(p pointer) []*delivery.Unit {
 		one := pointer{by: by, parent: p.parent}
 		if !f.seen[f.key(one)] {
 			f.seen[f.key(one)] = true
-			unit := f.unit(one)
+			unit := f.unit(ctx, one)
 			unit.Set = set
 			addInput(unit, "what the generators of "+kinds.NameOf(p.by, p.parent)+" read", appset.GeneratorsRead(set))
 			units = append(units, unit)
@@ -43,7 +45,7 @@ const mostFolders = 100
 
 // hideSet remembers what of this repository decides about an ApplicationSet that cannot be expanded: what matters in all folders
 // that its Applications may be of. If files are read for them, or if it may be any folder, it is more.
-func (f *follower) hideSet(u *delivery.Unit) {
+func (f *follower) hideSet(ctx context.Context, u *delivery.Unit) {
 	much := appset.ScopeOf(u.By)
 	var folders []string
 	for _, source := range u.Sources {
@@ -57,7 +59,7 @@ func (f *follower) hideSet(u *delivery.Unit) {
 	}
 	for _, source := range u.Sources {
 		for _, dir := range f.foldersLike(u.By, source.Path) {
-			f.hideFolder(f.hiddenOf(u), dir, func() (*render.Rendering, error) { return f.argoCDFolder(source, dir) })
+			f.hideFolder(f.hiddenOf(u), dir, func() (*render.Rendering, error) { return f.argoCDFolder(ctx, source, dir) })
 		}
 	}
 }

@@ -2,6 +2,7 @@ package desired
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,14 +17,14 @@ import (
 )
 
 // argoCD fills a unit with what Argo CD would apply.
-func (f *follower) argoCD(u *delivery.Unit) {
+func (f *follower) argoCD(ctx context.Context, u *delivery.Unit) {
 	by := u.By
 	u.Suspended = strings.EqualFold(by.GetAnnotations()["argocd.argoproj.io/skip-reconcile"], "true")
 	if len(u.Sources) == 0 {
 		u.Unseen = "it has no source"
 	}
 	for _, source := range u.Sources {
-		f.argoCDSource(u, source)
+		f.argoCDSource(ctx, u, source)
 	}
 	if u.Err != nil {
 		u.Objects = nil
@@ -31,12 +32,12 @@ func (f *follower) argoCD(u *delivery.Unit) {
 }
 
 // argoCDSource adds one source, if it can be seen.
-func (f *follower) argoCDSource(u *delivery.Unit, d delivery.Source) {
+func (f *follower) argoCDSource(ctx context.Context, u *delivery.Unit, d delivery.Source) {
 	source, unseen := d.Settings, u.Unseen
 	path := source.Text("path")
 	switch {
 	case source.Text("chart") != "":
-		f.argoCDChart(u, source, "")
+		f.argoCDChart(ctx, u, source, "")
 		return
 	case path == "" && source.Text("ref") != "":
 		return // only lends its files to the other sources
@@ -54,20 +55,20 @@ func (f *follower) argoCDSource(u *delivery.Unit, d delivery.Source) {
 		return
 	}
 	url := argocd.Elsewhere(u, source)
-	if at := argocd.TagOrCommit(source.Text("targetRevision")); url == "" && at != "" && f.repositorySource != nil && source.Text("repoURL") != "" {
+	if at := argocd.TagOrCommit(source.Text("targetRevision")); url == "" && at != "" && f.Repositories != nil && source.Text("repoURL") != "" {
 		u.Unseen = fmt.Sprintf("it is taken from revision %s of %s, which need not be what lies here", at, network.WithoutUser(source.Text("repoURL")))
 		f.hiddenOf(u).addBelowRoot(f.tree, path)
-		f.argoCDFromElsewhere(u, unseen, d)
+		f.argoCDFromElsewhere(ctx, u, unseen, d)
 		return
 	}
 	if url != "" {
 		u.Unseen = "it comes from another repository, " + url
 		f.hiddenOf(u).addBelowRoot(f.tree, path)
-		f.argoCDFromElsewhere(u, unseen, d)
+		f.argoCDFromElsewhere(ctx, u, unseen, d)
 		return
 	}
 	if dir := f.tree.Folder(path); dir != "" && files.HasChart(dir) {
-		f.argoCDChart(u, source, dir)
+		f.argoCDChart(ctx, u, source, dir)
 		return
 	}
 	if why := argocd.NotAsItLies(f.tree, u, source, path); why != "" {
@@ -79,16 +80,16 @@ func (f *follower) argoCDSource(u *delivery.Unit, d delivery.Source) {
 	if at := source.Text("targetRevision"); argocd.IsPin(at) {
 		u.Pinned = "revision " + at
 	}
-	if f.build(u, path, func(dir string) (*render.Rendering, error) { return f.argoCDFolder(d, dir) }); f.tree.Folder(path) == "" {
-		f.argoCDFromElsewhere(u, unseen, d)
+	if f.build(u, path, func(dir string) (*render.Rendering, error) { return f.argoCDFolder(ctx, d, dir) }); f.tree.Folder(path) == "" {
+		f.argoCDFromElsewhere(ctx, u, unseen, d)
 	}
 }
 
 // argoCDFolder builds a folder as Argo CD does.
-func (f *follower) argoCDFolder(d delivery.Source, dir string) (*render.Rendering, error) {
+func (f *follower) argoCDFolder(ctx context.Context, d delivery.Source, dir string) (*render.Rendering, error) {
 	o := f.options(d)
 	if f.releases != nil {
-		o.Inflate = f.charts.Inflate(f.ctx) // whether Argo CD has --enable-helm is not in Git; without it, this would fail
+		o.Inflate = f.charts.Inflate(ctx) // whether Argo CD has --enable-helm is not in Git; without it, this would fail
 	}
 	return argocd.Folder(d.Settings, dir, o, func(o render.Options) (*render.Rendering, error) { return render.Folder(dir, o) })
 }
@@ -96,10 +97,10 @@ func (f *follower) argoCDFolder(d delivery.Source, dir string) (*render.Renderin
 // argoCDChart adds a chart, as Argo CD renders it, or says why it cannot be seen. dir is its folder in this repository,
 // empty for one from elsewhere.
 // https://argo-cd.readthedocs.io/en/stable/user-guide/helm/
-func (f *follower) argoCDChart(u *delivery.Unit, source *delivery.Object, dir string) {
+func (f *follower) argoCDChart(ctx context.Context, u *delivery.Unit, source *delivery.Object, dir string) {
 	err := errors.New("nothing is followed") // a survey asks about files only
 	if f.releases != nil {
-		err = f.addArgoCDChart(u, source, dir)
+		err = f.addArgoCDChart(ctx, u, source, dir)
 	}
 	if err == nil {
 		return
@@ -114,8 +115,8 @@ func (f *follower) argoCDChart(u *delivery.Unit, source *delivery.Object, dir st
 	}
 }
 
-func (f *follower) addArgoCDChart(u *delivery.Unit, source *delivery.Object, dir string) error {
-	chart, err := f.argoCDChartOf(u, source, dir)
+func (f *follower) addArgoCDChart(ctx context.Context, u *delivery.Unit, source *delivery.Object, dir string) error {
+	chart, err := f.argoCDChartOf(ctx, u, source, dir)
 	if err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func (f *follower) addArgoCDChart(u *delivery.Unit, source *delivery.Object, dir
 	if err != nil {
 		return err
 	}
-	rendering, err := f.charts.Render(f.ctx, chart, charts.Release{
+	rendering, err := f.charts.Render(ctx, chart, charts.Release{
 		Name: cmp.Or(source.Text("helm", "releaseName"), u.By.GetName()), Values: values,
 		Namespace:   cmp.Or(source.Text("helm", "namespace"), u.By.Text("spec", "destination", "namespace")),
 		KubeVersion: source.Text("helm", "kubeVersion"), APIVersions: source.Texts("helm", "apiVersions"),
@@ -146,7 +147,7 @@ func (f *follower) addArgoCDChart(u *delivery.Unit, source *delivery.Object, dir
 	return nil
 }
 
-func (f *follower) argoCDChartOf(u *delivery.Unit, source *delivery.Object, dir string) (*charts.Chart, error) {
+func (f *follower) argoCDChartOf(ctx context.Context, u *delivery.Unit, source *delivery.Object, dir string) (*charts.Chart, error) {
 	if dir != "" {
 		if files := argocd.Overrides(u, dir); len(files) > 0 {
 			return nil, fmt.Errorf("its source is overridden by %s", f.tree.Relative(files[0]))
@@ -161,5 +162,5 @@ func (f *follower) argoCDChartOf(u *delivery.Unit, source *delivery.Object, dir 
 	if repository != "" && !strings.Contains(repository, "://") {
 		repository = "oci://" + repository // Argo CD writes registries without a scheme
 	}
-	return f.charts.Chart(f.ctx, charts.Reference{Repository: repository, Name: source.Text("chart"), Version: source.Text("targetRevision")})
+	return f.charts.Chart(ctx, charts.Reference{Repository: repository, Name: source.Text("chart"), Version: source.Text("targetRevision")})
 }

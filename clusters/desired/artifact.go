@@ -2,6 +2,7 @@ package desired
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -73,13 +74,13 @@ func (f *follower) artifactIsSeen(from delivery.Reference) bool {
 }
 
 // staged is an artifact, put together once.
-func (f *follower) staged(a artifact) (*staging, error) {
+func (f *follower) staged(ctx context.Context, a artifact) (*staging, error) {
 	for _, known := range f.stagings {
 		if known.of.generator == a.generator && known.of.name == a.name {
 			return known.staging, known.err
 		}
 	}
-	made, err := f.stage(a)
+	made, err := f.stage(ctx, a)
 	f.stagings = append(f.stagings, stagedArtifact{a, made, err})
 	return made, err
 }
@@ -93,7 +94,7 @@ type stagedArtifact struct {
 
 // stage puts an artifact together as source-watcher does, without what comes from sources that cannot be read.
 // https://github.com/fluxcd/source-watcher/blob/main/internal/builder/builder.go
-func (f *follower) stage(a artifact) (*staging, error) {
+func (f *follower) stage(ctx context.Context, a artifact) (*staging, error) {
 	dir, err := f.tree.Temporary("moult-artifact-")
 	if err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func (f *follower) stage(a artifact) (*staging, error) {
 	defer func() { _ = root.Close() }()
 	into := &staging{dir: dir, root: root, from: map[string]string{}, room: mostInArtifact}
 	for _, operation := range a.copies {
-		if err := f.carryOut(a.generator, operation, into); err != nil {
+		if err := f.carryOut(ctx, a.generator, operation, into); err != nil {
 			return nil, err
 		}
 	}
@@ -113,12 +114,12 @@ func (f *follower) stage(a artifact) (*staging, error) {
 }
 
 // carryOut does what one operation says.
-func (f *follower) carryOut(generator, operation *delivery.Object, into *staging) error {
+func (f *follower) carryOut(ctx context.Context, generator, operation *delivery.Object, into *staging) error {
 	c, err := copyingOf(operation)
 	if err != nil {
 		return err
 	}
-	from, err := f.artifactSource(generator, c.alias, into)
+	from, err := f.artifactSource(ctx, generator, c.alias, into)
 	var other *otherSourceError
 	if errors.As(err, &other) {
 		into.lacks, into.why = append(into.lacks, path.Clean(c.to)), cmp.Or(into.why, other.why)
@@ -167,7 +168,7 @@ type otherSourceError struct{ why string }
 func (e *otherSourceError) Error() string { return e.why }
 
 // artifactSource are the files of a generator's source: this repository, or a tag or commit of another that is fetched.
-func (f *follower) artifactSource(generator *delivery.Object, alias string, into *staging) (sourceFiles, error) {
+func (f *follower) artifactSource(ctx context.Context, generator *delivery.Object, alias string, into *staging) (sourceFiles, error) {
 	named := slices.DeleteFunc(generator.Entries("spec", "sources"), func(source *delivery.Object) bool { return source.Text("alias") != alias })
 	if len(named) != 1 {
 		return sourceFiles{}, fmt.Errorf("it has %d sources %s", len(named), alias)
@@ -188,7 +189,7 @@ func (f *follower) artifactSource(generator *delivery.Object, alias string, into
 	if elsewhere == "" && pinned == "" {
 		return filesOf(f.tree, repository, true)
 	}
-	there, err := f.artifactElsewhere(from, repository)
+	there, err := f.artifactElsewhere(ctx, from, repository)
 	switch {
 	case errors.Is(err, charts.ErrNotAsked) && elsewhere == "":
 		return sourceFiles{}, &otherSourceError{"it is taken from " + pinned}
@@ -202,11 +203,11 @@ func (f *follower) artifactSource(generator *delivery.Object, alias string, into
 }
 
 // artifactElsewhere fetches what a GitRepository has of another repository.
-func (f *follower) artifactElsewhere(from delivery.Reference, repository *delivery.Object) (*files.Tree, error) {
-	if f.repositorySource == nil || repository == nil || from.Kind != "GitRepository" || flux.PinnedTo(repository) == "" {
+func (f *follower) artifactElsewhere(ctx context.Context, from delivery.Reference, repository *delivery.Object) (*files.Tree, error) {
+	if f.Repositories == nil || repository == nil || from.Kind != "GitRepository" || flux.PinnedTo(repository) == "" {
 		return nil, charts.ErrNotAsked
 	}
-	tree, err := f.repositorySource.Fetch(f.ctx, repository.Text("spec", "url"), flux.PinnedTo(repository))
+	tree, err := f.Repositories.Fetch(ctx, repository.Text("spec", "url"), flux.PinnedTo(repository))
 	return files.Of(tree), err
 }
 
@@ -218,12 +219,12 @@ func filesOf(t *files.Tree, repository *delivery.Object, ours bool) (sourceFiles
 
 // fluxArtifact fills a unit with what an artifact has that is made of this repository, if that can be told. The error says
 // why it cannot.
-func (f *follower) fluxArtifact(u *delivery.Unit, d delivery.Source) error {
+func (f *follower) fluxArtifact(ctx context.Context, u *delivery.Unit, d delivery.Source) error {
 	made, err := f.artifactOf(u.By.SourceRef())
 	if err != nil {
 		return err
 	}
-	staged, err := f.staged(made)
+	staged, err := f.staged(ctx, made)
 	if err != nil {
 		return f.tree.Shorten(err)
 	}

@@ -134,7 +134,7 @@ func TestAnArtifactHasNoLinks(t *testing.T) {
 				"deploy/y.yaml": crd("y"), "more/z.yaml": crd("z"),
 			})
 			g.Expect(os.Symlink(c.to, filepath.Join(tree.Root, c.link))).To(Succeed())
-			cluster, err := desired.Follow(t.Context(), tree, "entry")
+			cluster, err := desired.Follow(t.Context(), tree, "entry", desired.Options{})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(brought(cluster)).To(Equal(c.want))
 			if c.why != "" {

@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 
@@ -12,9 +13,9 @@ import (
 
 // chartEntry fills a unit with what a chart makes, as somebody installs it by hand: an app of apps, as a rule. Files of values
 // are looked for beside the chart, then from the root of the repository.
-func (f *follower) chartEntry(unit *delivery.Unit, dir string, valueFiles []string) {
+func (f *follower) chartEntry(ctx context.Context, unit *delivery.Unit, dir string, valueFiles []string) {
 	unit.Dirs = []string{f.tree.Relative(dir)}
-	if err := f.addChartEntry(unit, dir, valueFiles); err != nil {
+	if err := f.addChartEntry(ctx, unit, dir, valueFiles); err != nil {
 		unit.Unseen = "it is a chart that cannot be rendered: " + files.FailureOf(f.tree.Shorten(err))
 		f.hiddenOf(unit).add(dir)
 		for _, file := range valueFiles {
@@ -23,7 +24,7 @@ func (f *follower) chartEntry(unit *delivery.Unit, dir string, valueFiles []stri
 	}
 }
 
-func (f *follower) addChartEntry(unit *delivery.Unit, dir string, valueFiles []string) error {
+func (f *follower) addChartEntry(ctx context.Context, unit *delivery.Unit, dir string, valueFiles []string) error {
 	chart, err := helm.Load(f.tree, dir)
 	if err != nil {
 		return err
@@ -41,7 +42,7 @@ func (f *follower) addChartEntry(unit *delivery.Unit, dir string, valueFiles []s
 			return err
 		}
 	}
-	rendering, err := f.charts.Render(f.ctx, chart, charts.Release{Name: chart.Name(), Namespace: "default", Values: values})
+	rendering, err := f.charts.Render(ctx, chart, charts.Release{Name: chart.Name(), Namespace: "default", Values: values})
 	if err != nil {
 		return err
 	}

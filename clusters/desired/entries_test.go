@@ -68,7 +68,7 @@ func TestEntryPointsThatNobodyHasNamed(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(found).To(Equal(c.want))
 			for _, entry := range found {
-				_, err := desired.Follow(t.Context(), place, entry)
+				_, err := desired.Follow(t.Context(), place, entry, desired.Options{})
 				g.Expect(err).NotTo(HaveOccurred(), "it can be named as it is")
 			}
 		})

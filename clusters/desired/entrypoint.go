@@ -2,6 +2,7 @@ package desired
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -21,7 +22,7 @@ import (
 
 // entry builds the entry point. If something in it makes a tool apply the entry point itself, as flux bootstrap has it,
 // that is the unit.
-func (f *follower) entry(entry string) (*delivery.Unit, error) {
+func (f *follower) entry(ctx context.Context, entry string) (*delivery.Unit, error) {
 	entry, values := helm.ValuesOf(entry)
 	path := f.entryPath(entry)
 	if short, err := filepath.Rel(f.tree.Root, path); err != nil || !filepath.IsLocal(short) {
@@ -39,7 +40,7 @@ func (f *follower) entry(entry string) (*delivery.Unit, error) {
 		path = filepath.Dir(path)
 	}
 	if entry != "" && files.HasChart(path) && render.KustomizationIn(path) == "" {
-		f.chartEntry(unit, path, values)
+		f.chartEntry(ctx, unit, path, values)
 		return unit, nil
 	}
 	if err := f.buildEntry(unit, path, entry != ""); err != nil {
@@ -48,7 +49,7 @@ func (f *follower) entry(entry string) (*delivery.Unit, error) {
 	for _, object := range unit.Objects {
 		deliveries := delivery.SourcesOf(object)
 		if len(deliveries) == 1 && f.tree.Folder(deliveries[0].Path) == path && deliveries[0].Path != "" {
-			if unit := f.unit(pointer{by: object, last: true}); unit.Err == nil && unit.Unseen == "" {
+			if unit := f.unit(ctx, pointer{by: object, last: true}); unit.Err == nil && unit.Unseen == "" {
 				return unit, nil
 			}
 		}
@@ -95,11 +96,11 @@ func (f *follower) readFile(unit *delivery.Unit, path string) error {
 // Named as one, it is, and then its tool stumbles over the file.
 func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error {
 	var snapshots []string
-	builds := f.builds
+	builds := f.Builds
 	if !named {
 		builds = nil // a whole repository most often fails at once
 	}
-	rendering, err := render.Folder(dir, render.Options{Root: f.tree.Root, Network: f.network, Note: f.tree.Reads.File, Builds: builds, LeaveOut: func(file string, content []byte) bool {
+	rendering, err := render.Folder(dir, render.Options{Root: f.tree.Root, Network: f.Network, Note: f.tree.Reads.File, Builds: builds, LeaveOut: func(file string, content []byte) bool {
 		if !named && detect.ForReading(dir, file) {
 			return true
 		}

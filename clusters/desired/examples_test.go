@@ -49,7 +49,7 @@ func story(t *testing.T, once []string, commit string) *delivery.Cluster {
 	}
 	opened, err := repository.Open(t.Context(), dir)
 	g.Expect(err).NotTo(HaveOccurred())
-	c, err := desired.Follow(t.Context(), opened, "entry")
+	c, err := desired.Follow(t.Context(), opened, "entry", desired.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
 	return c
 }
@@ -118,7 +118,7 @@ func TestTheProductionClustersAreFollowed(t *testing.T) {
 			g := NewWithT(t)
 			opened, err := repository.Open(t.Context(), root)
 			g.Expect(err).NotTo(HaveOccurred())
-			c, err := desired.Follow(t.Context(), opened, entry)
+			c, err := desired.Follow(t.Context(), opened, entry, desired.Options{})
 			g.Expect(err).NotTo(HaveOccurred())
 			dirs := map[string][]string{}
 			for _, u := range c.Units {

@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/moult-dev/moult/clusters/desired/files"
@@ -10,7 +11,7 @@ import (
 )
 
 // flux fills a unit with what kustomize-controller would apply.
-func (f *follower) flux(u *delivery.Unit) {
+func (f *follower) flux(ctx context.Context, u *delivery.Unit) {
 	by, d := u.By, u.Sources[0]
 	u.Suspended = by.True("spec", "suspend")
 	if by.Field("spec", "kubeConfig") != nil {
@@ -18,18 +19,18 @@ func (f *follower) flux(u *delivery.Unit) {
 		f.hideBuild(u, d)
 		return
 	}
-	if u.Unseen, u.Pinned = f.sourceIsHere(by.SourceRef()); u.Pinned != "" && f.repositorySource != nil {
+	if u.Unseen, u.Pinned = f.sourceIsHere(by.SourceRef()); u.Pinned != "" && f.Repositories != nil {
 		u.Unseen, u.Pinned = fmt.Sprintf("it is taken from %s, which need not be what lies here", u.Pinned), ""
 	}
 	if u.Unseen != "" {
 		f.hideSource(u, d)
 		if u.By.SourceRef().Kind == "ExternalArtifact" {
-			f.notSeen(u, f.fluxArtifact(u, d))
+			f.notSeen(u, f.fluxArtifact(ctx, u, d))
 		} else {
-			f.fluxFromElsewhere(u, d)
+			f.fluxFromElsewhere(ctx, u, d)
 		}
 	} else if f.build(u, d.Path, func(dir string) (*render.Rendering, error) { return render.Folder(dir, f.fluxOptions(u, d)) }); f.tree.Folder(d.Path) == "" {
-		f.fluxFromElsewhere(u, d)
+		f.fluxFromElsewhere(ctx, u, d)
 	}
 	if u.Err == nil && u.Unseen == "" {
 		u.Err = f.substitute(u)

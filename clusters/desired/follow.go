@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/moult-dev/moult/clusters/desired/appset"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
-	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -19,18 +17,13 @@ import (
 // of the manifests in it, and what they point at.
 //
 // The error is about the entry point alone: a unit that cannot be built has an Err, and the others are there.
-//
-// Charts that are not in the repository are rendered with WithCharts only.
-func Follow(ctx context.Context, t *repository.Tree, entry string, options ...Option) (*delivery.Cluster, error) {
+func Follow(ctx context.Context, t *repository.Tree, entry string, o Options) (*delivery.Cluster, error) {
 	tree := files.Of(t)
-	f := &follower{ctx: ctx, tree: tree, seen: map[string]bool{}, cluster: &delivery.Cluster{Name: entry}, releases: newReleases(tree)}
-	for _, option := range options {
-		option(f)
-	}
+	f := &follower{Options: o, tree: tree, seen: map[string]bool{}, cluster: &delivery.Cluster{Name: entry}, releases: newReleases(tree, o.Charts)}
 	if entry == "" {
 		f.cluster.Name = t.Name
 	}
-	first, err := f.entry(entry)
+	first, err := f.entry(ctx, entry)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +33,7 @@ func Follow(ctx context.Context, t *repository.Tree, entry string, options ...Op
 
 // Stream takes manifests that are rendered already, by Helm or whatever else, for what a cluster gets. Nothing that they
 // point at is followed: it is unseen.
-func Stream(name string, r io.Reader) (*delivery.Cluster, error) {
+func Stream(ctx context.Context, name string, r io.Reader) (*delivery.Cluster, error) {
 	rendering, err := render.Stream(name, r)
 	if err != nil {
 		return nil, err
@@ -48,12 +41,14 @@ func Stream(name string, r io.Reader) (*delivery.Cluster, error) {
 	f := &follower{cluster: &delivery.Cluster{Name: name}}
 	f.cluster.Units = []*delivery.Unit{{Name: name, Objects: files.Placed(rendering, f.tree.Place)}}
 	f.findTwice()
-	f.findUnseen()
+	f.findUnseen(ctx)
 	return f.cluster, nil
 }
 
 // follower is one Follow under way.
 type follower struct {
+	Options
+
 	tree    *files.Tree
 	cluster *delivery.Cluster
 	// seen are the Kustomizations and Applications that have become units, so that no circle is walked twice.
@@ -66,15 +61,6 @@ type follower struct {
 	hidden map[*delivery.Unit]*hidden
 	// releases are the HelmReleases, and where charts come from.
 	*releases
-	// repositorySource has other repositories, nil if they are not asked for.
-	repositorySource RepositorySource
-	// network says whom a build may ask.
-	network *network.Policy
-	// clusters are those that Argo CD knows, nil if that is not known.
-	clusters []appset.Cluster
-	// builds are those of all that is followed with it, nil for none.
-	builds *render.Builds
-	ctx    context.Context //nolint:containedctx // a follower lives as long as one Follow
 	// stagings are the artifacts that were put together so far.
 	stagings []stagedArtifact
 }
@@ -94,7 +80,7 @@ func (f *follower) follow(ctx context.Context) error {
 	f.leaveToTools()
 	f.findTwice()
 	f.findInputs()
-	f.findUnseen()
+	f.findUnseen(ctx)
 	return nil
 }
 
@@ -105,7 +91,7 @@ func (f *follower) walk(ctx context.Context) error {
 			return err
 		}
 		if next == len(f.cluster.Units) {
-			if !f.takeLate() {
+			if !f.takeLate(ctx) {
 				break
 			}
 			next--
@@ -116,7 +102,7 @@ func (f *follower) walk(ctx context.Context) error {
 			if len(f.cluster.Units) > kinds.MostUnits {
 				return fmt.Errorf("%s leads to more than %d Kustomizations and Applications; name an entry point of one cluster", f.cluster.Name, kinds.MostUnits)
 			}
-			f.take(pointer{by: object, parent: unit})
+			f.take(ctx, pointer{by: object, parent: unit})
 		}
 	}
 	return nil
@@ -124,18 +110,18 @@ func (f *follower) walk(ctx context.Context) error {
 
 // takeLate takes one of those that need something of a unit that may still come: Kustomizations, then HelmReleases. It reports
 // whether there was one.
-func (f *follower) takeLate() bool {
+func (f *follower) takeLate(ctx context.Context) bool {
 	switch {
 	case len(f.later) > 0:
 		late := f.later[0]
 		f.later = f.later[1:]
 		late.last = true
-		f.take(late)
+		f.take(ctx, late)
 	case f.releases != nil && len(f.pending) > 0:
-		f.fetchAhead()
+		f.fetchAhead(ctx)
 		late := f.pending[0]
 		f.pending, f.ahead = f.pending[1:], f.ahead-1
-		f.release(late)
+		f.release(ctx, late)
 	default:
 		return false
 	}
@@ -143,7 +129,7 @@ func (f *follower) takeLate() bool {
 }
 
 // take makes a unit of an object that makes a tool apply something, once.
-func (f *follower) take(p pointer) {
+func (f *follower) take(ctx context.Context, p pointer) {
 	if f.releases != nil && kinds.IsHelmRelease(p.by) {
 		f.pending = append(f.pending, p)
 		return
@@ -155,7 +141,7 @@ func (f *follower) take(p pointer) {
 		f.later = append(f.later, p)
 		return
 	}
-	for _, unit := range f.units(p) {
+	for _, unit := range f.units(ctx, p) {
 		f.add(unit)
 	}
 }

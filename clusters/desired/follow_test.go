@@ -37,7 +37,7 @@ func opened(t *testing.T, f files) *repository.Tree {
 // followed is what the entry point "entry" leads to.
 func followed(t *testing.T, f files) *delivery.Cluster {
 	t.Helper()
-	c, err := desired.Follow(t.Context(), opened(t, f), "entry")
+	c, err := desired.Follow(t.Context(), opened(t, f), "entry", desired.Options{})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return c
 }
@@ -198,13 +198,13 @@ func TestAnEntryPointIsFoundFromWhatWasOpenedOrFromTheRoot(t *testing.T) {
 		"entry/":     {"entry/: a b", "flux-system/a: root", "flux-system/b: own"},
 		"own/y.yaml": {"own/y.yaml: own"},
 	} {
-		c, err := desired.Follow(t.Context(), sub, entry)
+		c, err := desired.Follow(t.Context(), sub, entry, desired.Options{})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(units(c)).To(Equal(want), entry)
 	}
 	own, err := repository.Open(t.Context(), filepath.Join(all.Root, "sub", "own"))
 	g.Expect(err).NotTo(HaveOccurred())
-	c, err := desired.Follow(t.Context(), own, "")
+	c, err := desired.Follow(t.Context(), own, "", desired.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(units(c)).To(Equal([]string{own.Name + ": own"}))
 	g.Expect(c.Units[0].Objects[0].At().String()).To(Equal("sub/own/y.yaml:1"))
@@ -223,19 +223,19 @@ func TestAnEntryPointThatCannotBeBuiltIsAnError(t *testing.T) {
 			files{"entry/a.yaml": flux("a", "path: ./a"), "entry/values.yaml": "a: b\n", "entry/below/x.yaml": configMap("x"), "a/x.yaml": configMap("y")}, "entry", "values.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := desired.Follow(t.Context(), opened(t, c.files), c.entry)
+			_, err := desired.Follow(t.Context(), opened(t, c.files), c.entry, desired.Options{})
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(c.says)))
 		})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := desired.Follow(ctx, opened(t, files{"entry/x.yaml": configMap("x")}), "entry")
+	_, err := desired.Follow(ctx, opened(t, files{"entry/x.yaml": configMap("x")}), "entry", desired.Options{})
 	NewWithT(t).Expect(err).To(MatchError(context.Canceled))
 }
 
 func TestAStreamIsOneUnit(t *testing.T) {
 	g := NewWithT(t)
-	c, err := desired.Stream("standard input", strings.NewReader(crd("b.example.com")+flux("a", "path: ./a")+crd("a.example.com")+crd("a.example.com")))
+	c, err := desired.Stream(t.Context(), "standard input", strings.NewReader(crd("b.example.com")+flux("a", "path: ./a")+crd("a.example.com")+crd("a.example.com")))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(units(c)).To(Equal([]string{"standard input: b.example.com a a.example.com a.example.com"})) //nolint:dupword // it is there twice
 	g.Expect(findings(c)).To(Equal([]string{"AppliedTwice warning standard input:16"}))
@@ -244,6 +244,6 @@ func TestAStreamIsOneUnit(t *testing.T) {
 		names = append(names, crd.GetName()+" "+crd.Unit.Name)
 	}
 	g.Expect(names).To(Equal([]string{"a.example.com standard input", "a.example.com standard input", "b.example.com standard input"}))
-	_, err = desired.Stream("x", strings.NewReader("a: b: c"))
+	_, err = desired.Stream(t.Context(), "x", strings.NewReader("a: b: c"))
 	g.Expect(err).To(HaveOccurred())
 }

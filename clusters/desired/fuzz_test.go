@@ -49,7 +49,7 @@ func FuzzWiring(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, entry := range []string{"entry", "deploy/x.yaml"} {
-			c, err := desired.Follow(t.Context(), opened, entry)
+			c, err := desired.Follow(t.Context(), opened, entry, desired.Options{})
 			if err != nil {
 				continue
 			}

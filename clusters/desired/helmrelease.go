@@ -2,6 +2,7 @@ package desired
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -27,8 +28,11 @@ type releases struct {
 	notRendered map[*delivery.Object]error
 }
 
-func newReleases(t *files.Tree) *releases {
-	return &releases{charts: helm.Renderer{Source: helm.None{}, Tree: t}, released: map[string]*delivery.Object{}, notRendered: map[*delivery.Object]error{}}
+func newReleases(t *files.Tree, source helm.Source) *releases {
+	if source == nil {
+		source = helm.None{}
+	}
+	return &releases{charts: helm.Renderer{Source: source, Tree: t}, released: map[string]*delivery.Object{}, notRendered: map[*delivery.Object]error{}}
 }
 
 // rendered reports whether what a HelmRelease installs is among the units.
@@ -38,14 +42,14 @@ func (r *releases) rendered(by *delivery.Object) bool {
 
 // release makes a unit of a HelmRelease if its chart can be rendered. If it cannot, the HelmRelease is unseen, and why is
 // remembered.
-func (f *follower) release(p pointer) {
+func (f *follower) release(ctx context.Context, p pointer) {
 	if other := f.released[f.releaseKey(p)]; other != nil {
 		if !reflect.DeepEqual(other.Object, p.by.Object) {
 			f.notRendered[p.by] = errors.New("another manifest of the same name is rendered")
 		}
 		return
 	}
-	unit, err := f.releaseUnit(p)
+	unit, err := f.releaseUnit(ctx, p)
 	if err != nil {
 		f.notRendered[p.by] = err
 		return
@@ -61,7 +65,7 @@ func (f *follower) releaseKey(p pointer) string {
 
 // releaseUnit is what helm-controller applies for a HelmRelease.
 // https://fluxcd.io/flux/components/helm/helmreleases/
-func (f *follower) releaseUnit(p pointer) (*delivery.Unit, error) {
+func (f *follower) releaseUnit(ctx context.Context, p pointer) (*delivery.Unit, error) {
 	by := p.by
 	switch {
 	case f.templated[by]:
@@ -70,7 +74,7 @@ func (f *follower) releaseUnit(p pointer) (*delivery.Unit, error) {
 		return nil, errors.New("it is applied to another cluster (spec.kubeConfig)")
 	}
 	u := &delivery.Unit{Name: f.releaseKey(p), Tool: delivery.Helm, By: by, Parent: p.parent, Suspended: by.True("spec", "suspend")}
-	chart, files, err := f.chartOfRelease(u)
+	chart, files, err := f.chartOfRelease(ctx, u)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +83,7 @@ func (f *follower) releaseUnit(p pointer) (*delivery.Unit, error) {
 		return nil, err
 	}
 	namespace := cmp.Or(by.Text("spec", "targetNamespace"), by.GetNamespace())
-	rendering, err := f.charts.Render(f.ctx, chart, charts.Release{
+	rendering, err := f.charts.Render(ctx, chart, charts.Release{
 		Name: flux.ReleaseName(by), Namespace: namespace, Values: values, Upgrade: true,
 		SkipSchema: by.True("spec", "upgrade", "disableSchemaValidation"),
 	})
@@ -103,33 +107,33 @@ func (f *follower) releaseUnit(p pointer) (*delivery.Unit, error) {
 }
 
 // chartOfRelease finds the chart, and remembers where it is from.
-func (f *follower) chartOfRelease(u *delivery.Unit) (*charts.Chart, valuesFiles, error) {
+func (f *follower) chartOfRelease(ctx context.Context, u *delivery.Unit) (*charts.Chart, valuesFiles, error) {
 	by := u.By
 	if ref, ok := by.Field("spec", "chartRef").(map[string]any); ok {
 		to := delivery.ReferenceOf(delivery.Wrap(ref), by.GetNamespace())
 		switch to.Kind {
 		case "OCIRepository":
-			return f.chartOfArtifact(to)
+			return f.chartOfArtifact(ctx, to)
 		case "HelmChart":
 			for _, object := range f.cluster.Named("HelmChart", to.Namespace, to.Name) {
 				if object.Is("source.toolkit.fluxcd.io", "HelmChart") {
-					return f.chartOfTemplate(u, flux.TemplateOf(object.Field("spec"), object.GetNamespace()))
+					return f.chartOfTemplate(ctx, u, flux.TemplateOf(object.Field("spec"), object.GetNamespace()))
 				}
 			}
 			return nil, valuesFiles{}, fmt.Errorf("HelmChart %s is not in this repository", to)
 		}
 		return nil, valuesFiles{}, fmt.Errorf("its chart comes from %s %s", to.Kind, to)
 	}
-	return f.chartOfTemplate(u, flux.TemplateOf(by.Field("spec", "chart", "spec"), by.GetNamespace()))
+	return f.chartOfTemplate(ctx, u, flux.TemplateOf(by.Field("spec", "chart", "spec"), by.GetNamespace()))
 }
 
-func (f *follower) chartOfTemplate(u *delivery.Unit, t flux.ChartTemplate) (*charts.Chart, valuesFiles, error) {
+func (f *follower) chartOfTemplate(ctx context.Context, u *delivery.Unit, t flux.ChartTemplate) (*charts.Chart, valuesFiles, error) {
 	named := valuesFiles{names: t.Texts("valuesFiles"), ignoreMissing: t.True("ignoreMissingValuesFiles")}
 	switch name := t.Text("chart"); {
 	case name == "":
 		return nil, named, charts.ErrNotAsked
 	case t.Source.Kind == "HelmRepository":
-		chart, err := f.chartOfRepository(t.Source, name, t.Text("version"))
+		chart, err := f.chartOfRepository(ctx, t.Source, name, t.Text("version"))
 		return chart, named, err
 	case t.Source.Kind != "GitRepository":
 		return nil, named, charts.ErrNotAsked
@@ -151,12 +155,12 @@ func (f *follower) chartOfTemplate(u *delivery.Unit, t flux.ChartTemplate) (*cha
 }
 
 // chartOfRepository is one of a HelmRepository, of HTTP or OCI.
-func (f *follower) chartOfRepository(from delivery.Reference, name, version string) (*charts.Chart, error) {
+func (f *follower) chartOfRepository(ctx context.Context, from delivery.Reference, name, version string) (*charts.Chart, error) {
 	reference, err := f.inHelmRepository(from, name, version)
 	if err != nil {
 		return nil, err
 	}
-	return f.charts.Chart(f.ctx, reference)
+	return f.charts.Chart(ctx, reference)
 }
 
 func (f *follower) inHelmRepository(from delivery.Reference, name, version string) (charts.Reference, error) {
@@ -168,12 +172,12 @@ func (f *follower) inHelmRepository(from delivery.Reference, name, version strin
 }
 
 // chartOfArtifact is that of an OCIRepository.
-func (f *follower) chartOfArtifact(to delivery.Reference) (*charts.Chart, valuesFiles, error) {
+func (f *follower) chartOfArtifact(ctx context.Context, to delivery.Reference) (*charts.Chart, valuesFiles, error) {
 	reference, err := f.inOCIRepository(to)
 	if err != nil {
 		return nil, valuesFiles{}, err
 	}
-	chart, err := f.charts.Chart(f.ctx, reference)
+	chart, err := f.charts.Chart(ctx, reference)
 	return chart, valuesFiles{}, err
 }
 

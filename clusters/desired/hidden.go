@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"context"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -147,14 +148,14 @@ func (f *follower) hideFolder(h *hidden, dir string, build func() (*render.Rende
 }
 
 // installed is what of this repository decides about what an object installs.
-func (f *follower) installed(object *delivery.Object) hidden {
+func (f *follower) installed(ctx context.Context, object *delivery.Object) hidden {
 	h := f.chartOf(object)
 	if f.tree == nil {
 		return h
 	}
 	switch {
 	case object.Is("fluxcd.controlplane.io", "ResourceSet"):
-		f.hideResourceSet(&h, object)
+		f.hideResourceSet(ctx, &h, object)
 	case object.Is("fluxcd.controlplane.io", "FluxInstance"):
 		f.hideSync(&h, object)
 	case object.Is("source.extensions.fluxcd.io", "ArtifactGenerator"):
@@ -205,7 +206,7 @@ func (f *follower) hideSync(h *hidden, instance *delivery.Object) {
 
 // hideResourceSet adds what matters in the folders that the Kustomizations and Applications of a ResourceSet may be of, whatever its
 // inputs are.
-func (f *follower) hideResourceSet(h *hidden, set *delivery.Object) {
+func (f *follower) hideResourceSet(ctx context.Context, h *hidden, set *delivery.Object) {
 	if text := set.Text("spec", "resourcesTemplate"); detect.Tool.MatchString(text) {
 		h.widen(files.Wires)
 	}
@@ -226,7 +227,7 @@ func (f *follower) hideResourceSet(h *hidden, set *delivery.Object) {
 					if u.Tool == delivery.Flux {
 						return render.Folder(dir, f.fluxOptions(u, source))
 					}
-					return f.argoCDFolder(source, dir)
+					return f.argoCDFolder(ctx, source, dir)
 				})
 			}
 		}

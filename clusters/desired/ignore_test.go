@@ -73,7 +73,7 @@ func TestFluxHandsOnNoLinks(t *testing.T) {
 				"elsewhere/l.yaml": crd("l"),
 			}, c.files))
 			g.Expect(os.Symlink(c.to, filepath.Join(tree.Root, c.link))).To(Succeed())
-			cluster, err := desired.Follow(t.Context(), tree, "entry")
+			cluster, err := desired.Follow(t.Context(), tree, "entry", desired.Options{})
 			g.Expect(err).NotTo(HaveOccurred())
 			unit := cluster.Unit("flux-system/a")
 			g.Expect(unit).NotTo(BeNil())

@@ -48,7 +48,7 @@ func TestTheChartsOfAKustomizationAreRendered(t *testing.T) {
 					repository["apps/charts/held/"+path] = strings.Replace(content, "name: c\n", "name: held\n", 1)
 				}
 			}
-			cluster, err := desired.Follow(t.Context(), opened(t, repository), "entry", desired.WithCharts(store.New(store.Options{Fetch: true})))
+			cluster, err := desired.Follow(t.Context(), opened(t, repository), "entry", desired.Options{Charts: store.New(store.Options{Fetch: true})})
 			g.Expect(err).NotTo(HaveOccurred())
 			for _, unit := range cluster.Units {
 				g.Expect(unit.Err).NotTo(HaveOccurred())
@@ -72,7 +72,7 @@ func TestFluxRendersNoChartsOfAKustomization(t *testing.T) {
 	g := NewWithT(t)
 	cluster, err := desired.Follow(t.Context(), opened(t, files{
 		"entry/a.yaml": flux("a", "path: apps"), "apps/kustomization.yaml": "helmCharts: [{name: c, version: 1.0.0, repo: 'https://charts.example.com'}]\n",
-	}), "entry", desired.WithCharts(store.New(store.Options{})))
+	}), "entry", desired.Options{Charts: store.New(store.Options{})})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(cluster.Unseen).To(ConsistOf(HaveField("Why", "it takes Helm to build it")))
 }

@@ -155,7 +155,7 @@ func TestASubmoduleIsNotSeen(t *testing.T) {
 	with := func(submodules map[string]string) *delivery.Cluster {
 		repository := opened(t, files{"entry/a.yaml": flux("a", "path: ./a"), "a/x.yaml": crd("x.example.com")})
 		repository.Submodules = submodules
-		c, err := desired.Follow(t.Context(), repository, "entry")
+		c, err := desired.Follow(t.Context(), repository, "entry", desired.Options{})
 		g.Expect(err).NotTo(HaveOccurred())
 		return c
 	}

@@ -7,29 +7,17 @@ import (
 	"github.com/moult-dev/moult/clusters/render"
 )
 
-// Option changes what is followed.
-type Option func(*follower)
-
-// WithCharts has charts rendered that are not in the repository.
-func WithCharts(source helm.Source) Option {
-	return func(f *follower) {
-		if f.releases != nil {
-			f.charts.Source = source
-		}
-	}
-}
-
-// WithNetwork limits whom a build asks for remote bases.
-func WithNetwork(policy *network.Policy) Option {
-	return func(f *follower) { f.network = policy }
-}
-
-// WithClusters has generators run that give the clusters which Argo CD knows.
-func WithClusters(clusters []appset.Cluster) Option {
-	return func(f *follower) { f.clusters = clusters }
-}
-
-// WithBuilds has what was built already of the same files built no more.
-func WithBuilds(builds *render.Builds) Option {
-	return func(f *follower) { f.builds = builds }
+// Options are what may be asked beside the repository. With none of them, nothing is fetched but remote bases.
+type Options struct {
+	// Charts has the charts that are not in the repository, nil if they are not rendered.
+	Charts helm.Source
+	// Repositories has what is taken from other repositories at a tag or a commit, nil if that is not built. What follows a branch changes by
+	// itself, and no commit of this repository decides about it.
+	Repositories RepositorySource
+	// Clusters are those that Argo CD knows, nil if that is not known.
+	Clusters []appset.Cluster
+	// Network says whom a build may ask for remote bases.
+	Network *network.Policy
+	// Builds are those of all that is followed with it, so that the same files are built once; nil for none.
+	Builds *render.Builds
 }

@@ -1,6 +1,8 @@
 package desired
 
 import (
+	"context"
+
 	"golang.org/x/sync/errgroup"
 
 	"github.com/moult-dev/moult/clusters/charts"
@@ -13,13 +15,13 @@ const mostAtOnce = 8
 
 // fetchAhead has the charts of pending HelmReleases fetched side by side; one after the other they would take as long as a
 // registry takes to answer, for each. What fails is reported when the chart is needed.
-func (f *follower) fetchAhead() {
+func (f *follower) fetchAhead(ctx context.Context) {
 	var all errgroup.Group
 	all.SetLimit(mostAtOnce)
 	for _, p := range f.pending[f.ahead:] { // those before were looked at
 		if reference, known := f.referenceOf(p.by); known && !f.templated[p.by] {
 			all.Go(func() error {
-				_, _ = f.charts.Chart(f.ctx, reference) // who needs it asks again, and gets the same
+				_, _ = f.charts.Chart(ctx, reference) // who needs it asks again, and gets the same
 				return nil
 			})
 		}

@@ -42,7 +42,7 @@ func TestChartsAreFetchedSideBySide(t *testing.T) {
 	}
 	ended := make(chan []string)
 	go func() {
-		c, err := desired.Follow(t.Context(), opened(t, f), "entry", desired.WithCharts(registry))
+		c, err := desired.Follow(t.Context(), opened(t, f), "entry", desired.Options{Charts: registry})
 		if err == nil {
 			ended <- unseen(c)
 		}
@@ -67,7 +67,7 @@ func TestChartsAreLookedUpAheadOnce(t *testing.T) {
 		f["entry/"+name+".yaml"] = object("helm.toolkit.fluxcd.io/v2", "HelmRelease", name, "chart: {spec: {chart: "+name+", sourceRef: {kind: HelmRepository, name: r}}}")
 	}
 	registry := &counting{}
-	c, err := desired.Follow(t.Context(), opened(t, f), "entry", desired.WithCharts(registry))
+	c, err := desired.Follow(t.Context(), opened(t, f), "entry", desired.Options{Charts: registry})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(unseen(c)).To(HaveLen(20))
 	g.Expect(registry.asked.Load()).To(BeNumerically("<=", 40), "ahead, and when it is needed")
@@ -107,7 +107,7 @@ func TestADependencyIsFetchedIfItIsNeeded(t *testing.T) {
 				"entry/a.yaml":        app("a", "source: {path: charts/c, helm: {valuesObject: {"+c.values+"}}}"),
 				"charts/c/Chart.yaml": "apiVersion: v2\nname: c\nversion: 1.0.0\ndependencies: [{name: " + wanted + ", version: 1.0.0, repository: 'https://x', condition: d.enabled}]\n",
 			}
-			cluster, err := desired.Follow(t.Context(), opened(t, f), "entry", desired.WithCharts(c.registry))
+			cluster, err := desired.Follow(t.Context(), opened(t, f), "entry", desired.Options{Charts: c.registry})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(brought(cluster) + strings.Join(unseen(cluster), "")).To(Equal(c.want))
 		})

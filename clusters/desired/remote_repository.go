@@ -22,16 +22,10 @@ type RepositorySource interface {
 	Fetch(ctx context.Context, address, revision string) (*repository.Tree, error)
 }
 
-// WithRepositories has built what is taken from other repositories at a tag or a commit. What follows a branch changes by
-// itself, and no commit of this repository decides about it.
-func WithRepositories(source RepositorySource) Option {
-	return func(f *follower) { f.repositorySource = source }
-}
-
 // fromElsewhere tries to see what a unit takes from another repository: it is built there, with build. If that succeeds, the
 // unit is as unseen as unseen says, which is about its other sources; if not, why is remembered.
-func (f *follower) fromElsewhere(u *delivery.Unit, unseen, address, revision, path string, build func(there *follower, dir string) (*render.Rendering, error)) {
-	rendering, err := f.builtElsewhere(address, revision, path, build)
+func (f *follower) fromElsewhere(ctx context.Context, u *delivery.Unit, unseen, address, revision, path string, build func(there *follower, dir string) (*render.Rendering, error)) {
+	rendering, err := f.builtElsewhere(ctx, address, revision, path, build)
 	switch {
 	case err == nil:
 		u.Unseen, u.Pinned = unseen, revision
@@ -50,19 +44,16 @@ func (f *follower) notSeen(u *delivery.Unit, err error) {
 }
 
 // builtElsewhere builds a folder of another repository. Its files are no files of this one: their places are empty.
-func (f *follower) builtElsewhere(address, revision, path string, build func(there *follower, dir string) (*render.Rendering, error)) (*render.Rendering, error) {
-	if f.repositorySource == nil || address == "" || revision == "" {
+func (f *follower) builtElsewhere(ctx context.Context, address, revision, path string, build func(there *follower, dir string) (*render.Rendering, error)) (*render.Rendering, error) {
+	if f.Repositories == nil || address == "" || revision == "" {
 		return nil, charts.ErrNotAsked
 	}
-	tree, err := f.repositorySource.Fetch(f.ctx, address, revision)
+	tree, err := f.Repositories.Fetch(ctx, address, revision)
 	if err != nil {
 		return nil, err
 	}
 	from := files.Of(tree)
-	there := &follower{ctx: f.ctx, tree: from, cluster: f.cluster, network: f.network, releases: newReleases(from)}
-	if f.releases != nil {
-		there.charts.Source = f.charts.Source
-	}
+	there := &follower{Options: Options{Network: f.Network}, tree: from, cluster: f.cluster, releases: newReleases(from, f.Charts)}
 	dir := there.tree.Folder(path)
 	if dir == "" {
 		return nil, fmt.Errorf("there is no folder %s in %s", path, tree.Name)
@@ -78,7 +69,7 @@ func (f *follower) builtElsewhere(address, revision, path string, build func(the
 }
 
 // fluxFromElsewhere is for a Kustomization whose GitRepository is another one.
-func (f *follower) fluxFromElsewhere(u *delivery.Unit, d delivery.Source) {
+func (f *follower) fluxFromElsewhere(ctx context.Context, u *delivery.Unit, d delivery.Source) {
 	from := u.By.SourceRef()
 	source := f.gitRepository(from.Namespace, from.Name)
 	if source == nil || from.Kind != "GitRepository" || source.Field("spec", "include") != nil {
@@ -89,32 +80,32 @@ func (f *follower) fluxFromElsewhere(u *delivery.Unit, d delivery.Source) {
 			return // whether what was omitted is missed is not known
 		}
 	}
-	f.fromElsewhere(u, "", source.Text("spec", "url"), flux.PinnedTo(source), d.Path, func(there *follower, dir string) (*render.Rendering, error) {
+	f.fromElsewhere(ctx, u, "", source.Text("spec", "url"), flux.PinnedTo(source), d.Path, func(there *follower, dir string) (*render.Rendering, error) {
 		return render.Folder(dir, there.fluxOptions(u, d))
 	})
 }
 
 // argoCDFromElsewhere is for a source of an Application that is another repository.
-func (f *follower) argoCDFromElsewhere(u *delivery.Unit, unseen string, d delivery.Source) {
+func (f *follower) argoCDFromElsewhere(ctx context.Context, u *delivery.Unit, unseen string, d delivery.Source) {
 	source := d.Settings
-	f.fromElsewhere(u, unseen, source.Text("repoURL"), argocd.TagOrCommit(source.Text("targetRevision")), d.Path, func(there *follower, dir string) (*render.Rendering, error) {
+	f.fromElsewhere(ctx, u, unseen, source.Text("repoURL"), argocd.TagOrCommit(source.Text("targetRevision")), d.Path, func(there *follower, dir string) (*render.Rendering, error) {
 		if files.HasChart(dir) {
-			return there.argoCDChartElsewhere(u, source, dir)
+			return there.argoCDChartElsewhere(ctx, u, source, dir)
 		}
 		if why := argocd.NotAsItLies(there.tree, u, source, d.Path); why != "" {
 			return nil, errors.New(why)
 		}
-		return there.argoCDFolder(d, dir)
+		return there.argoCDFolder(ctx, d, dir)
 	})
 }
 
 // argoCDChartElsewhere renders a chart of another repository. Values may come from a third one, or from this.
-func (f *follower) argoCDChartElsewhere(u *delivery.Unit, source *delivery.Object, dir string) (*render.Rendering, error) {
+func (f *follower) argoCDChartElsewhere(ctx context.Context, u *delivery.Unit, source *delivery.Object, dir string) (*render.Rendering, error) {
 	if slices.ContainsFunc(source.Texts("helm", "valueFiles"), func(file string) bool { return strings.HasPrefix(file, "$") }) {
 		return nil, errors.New("its values come from another source")
 	}
 	rendered := &delivery.Unit{Name: u.Name, By: u.By, Sources: u.Sources}
-	if err := f.addArgoCDChart(rendered, source, dir); err != nil {
+	if err := f.addArgoCDChart(ctx, rendered, source, dir); err != nil {
 		return nil, err
 	}
 	return &render.Rendering{Name: dir, Objects: rendered.Objects}, nil

@@ -79,7 +79,7 @@ func TestATagOrACommitOfAnotherRepositoryIsBuilt(t *testing.T) {
 			remotes := repository.NewRemotes(nil)
 			t.Cleanup(func() { g.Expect(remotes.Close()).To(Succeed()) })
 			tree := opened(t, files{"entry/all.yaml": c.objects, "apps/none.yaml": configMap("none")})
-			cluster, err := desired.Follow(t.Context(), tree, "entry", desired.WithRepositories(remotes))
+			cluster, err := desired.Follow(t.Context(), tree, "entry", desired.Options{Repositories: remotes})
 			g.Expect(err).NotTo(HaveOccurred())
 			var why []string
 			for _, one := range cluster.Unseen {
@@ -108,7 +108,7 @@ func TestOtherRepositoriesAreAskedOnlyWhereTheyMayBe(t *testing.T) {
 	for _, policy := range []*network.Policy{network.Offline(), network.Only(func() []string { return []string{"git.example.com"} })} {
 		remotes := repository.NewRemotes(policy)
 		tree := opened(t, files{"entry/a.yaml": app("a", "source: {repoURL: '"+named+"', path: deploy, targetRevision: v1.0.0}")})
-		cluster, err := desired.Follow(t.Context(), tree, "entry", desired.WithRepositories(remotes))
+		cluster, err := desired.Follow(t.Context(), tree, "entry", desired.Options{Repositories: remotes})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(cluster.Unseen).To(HaveLen(1))
 		g.Expect(cluster.Unseen[0].Why).To(And(ContainSubstring("cannot be had"), Not(ContainSubstring("secret"))))
@@ -130,7 +130,7 @@ func TestAPinnedSourceIsNotReadFromThisRepository(t *testing.T) {
 			for policy, want := range map[*network.Policy]string{nil: "${who:=nobody} w z x", network.Offline(): ""} {
 				g := NewWithT(t)
 				tree := opened(t, files{"entry/all.yaml": objects, "deploy/ours.yaml": crd("ours")})
-				cluster, err := desired.Follow(t.Context(), tree, "entry", desired.WithRepositories(repository.NewRemotes(policy)))
+				cluster, err := desired.Follow(t.Context(), tree, "entry", desired.Options{Repositories: repository.NewRemotes(policy)})
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(brought(cluster)).To(Equal(want))
 				if want == "" {

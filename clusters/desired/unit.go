@@ -2,6 +2,7 @@ package desired
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 
 	"github.com/moult-dev/moult/clusters/desired/files"
@@ -12,20 +13,20 @@ import (
 )
 
 // units are what an object makes its tool apply: one, or with an ApplicationSet as many as it generates.
-func (f *follower) units(p pointer) []*delivery.Unit {
+func (f *follower) units(ctx context.Context, p pointer) []*delivery.Unit {
 	if p.by.GetKind() == "ApplicationSet" {
-		return f.generated(p)
+		return f.generated(ctx, p)
 	}
-	return []*delivery.Unit{f.unit(p)}
+	return []*delivery.Unit{f.unit(ctx, p)}
 }
 
 // unit builds what a Kustomization or an Application applies.
-func (f *follower) unit(p pointer) *delivery.Unit {
+func (f *follower) unit(ctx context.Context, p pointer) *delivery.Unit {
 	u := &delivery.Unit{Name: kinds.UnitName(p.by, p.parent), Tool: delivery.ToolOf(p.by), By: p.by, Parent: p.parent, Sources: delivery.SourcesOf(p.by), DependsOn: flux.DependsOn(p.by)}
 	if u.Tool == delivery.Flux {
-		f.flux(u)
+		f.flux(ctx, u)
 	} else {
-		f.argoCD(u)
+		f.argoCD(ctx, u)
 	}
 	return u
 }
@@ -72,6 +73,6 @@ func (f *follower) failed(u *delivery.Unit, dir string) {
 // options are what a delivery adds to a folder.
 func (f *follower) options(d delivery.Source) render.Options {
 	o := f.tree.Options(d)
-	o.Network, o.Builds = f.network, f.builds
+	o.Network, o.Builds = f.Network, f.Builds
 	return o
 }

@@ -2,6 +2,7 @@ package desired
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -20,7 +21,7 @@ import (
 )
 
 // findUnseen lists all that brings what cannot be seen. It comes last, as a source may stand in any unit.
-func (f *follower) findUnseen() {
+func (f *follower) findUnseen(ctx context.Context) {
 	defer f.findSubmodules() // what is not seen may be built of them, too
 	for _, u := range f.cluster.Units {
 		if u.Unseen != "" {
@@ -37,7 +38,7 @@ func (f *follower) findUnseen() {
 			switch {
 			case f.rendered(object), f.allBuilt(object):
 			case kinds.Installs(object):
-				f.unseen(delivery.Unseen{Name: kinds.NameOf(object, u), By: object, Why: kinds.Describe(object)}, u, f.installed(object))
+				f.unseen(delivery.Unseen{Name: kinds.NameOf(object, u), By: object, Why: kinds.Describe(object)}, u, f.installed(ctx, object))
 			case f.tree == nil && kinds.Delivers(object):
 				f.unseen(delivery.Unseen{Name: kinds.NameOf(object, u), By: object, Why: "nothing is followed from " + f.cluster.Name}, u, hidden{})
 			}

@@ -186,7 +186,7 @@ func TestWhatMovesToAnotherUnitIsNotTheSame(t *testing.T) {
 
 func TestWhatAStreamPointsAtIsUnseen(t *testing.T) {
 	g := NewWithT(t)
-	c, err := desired.Stream("standard input", strings.NewReader(flux("a", "path: ./a")+app("b", "source: {path: b}")+helm("chart: {spec: {chart: ./c}}")+configMap("x")))
+	c, err := desired.Stream(t.Context(), "standard input", strings.NewReader(flux("a", "path: ./a")+app("b", "source: {path: b}")+helm("chart: {spec: {chart: ./c}}")+configMap("x")))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(unseen(c)).To(Equal([]string{
 		"Kustomization flux-system/a: nothing is followed from standard input", "Application argocd/b: nothing is followed from standard input",
@@ -198,11 +198,11 @@ func TestASnapshotAmongTheManifestsBreaksNothing(t *testing.T) {
 	g := NewWithT(t)
 	const snapshot = "apiVersion: preview.moult.dev/v1alpha1\nkind: ClusterSnapshot\ncluster: production\n"
 	repository := opened(t, files{"crds/x.yaml": crd("x.example.com"), "entry/y.yaml": configMap("y"), "entry/production.yaml": snapshot, "snapshots/production.yaml": snapshot})
-	all, err := desired.Follow(t.Context(), repository, "")
+	all, err := desired.Follow(t.Context(), repository, "", desired.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(units(all)).To(Equal([]string{repository.Name + ": x.example.com y"}))
 	g.Expect(all.Findings).To(BeEmpty())
-	one, err := desired.Follow(t.Context(), repository, "entry")
+	one, err := desired.Follow(t.Context(), repository, "entry", desired.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(units(one)).To(Equal([]string{"entry: y"}))
 	g.Expect(findings(one)).To(Equal([]string{"SnapshotAmongManifests warning entry/production.yaml"}), "Flux would not pass it over")

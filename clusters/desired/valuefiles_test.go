@@ -75,7 +75,7 @@ func TestArgoCDTakesFilesOfValuesByAPattern(t *testing.T) {
 				g.Expect(os.MkdirAll(filepath.Dir(file), 0o750)).To(Succeed())
 				g.Expect(os.Symlink(target, file)).To(Succeed())
 			}
-			cluster, err := desired.Follow(t.Context(), tree, "entry")
+			cluster, err := desired.Follow(t.Context(), tree, "entry", desired.Options{})
 			g.Expect(err).NotTo(HaveOccurred())
 			if reason, is := strings.CutPrefix(c.want, "!"); is {
 				g.Expect(unseen(cluster)).To(ContainElement(ContainSubstring(reason)))

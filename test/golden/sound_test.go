@@ -25,7 +25,7 @@ func TestTheGoldenRepositoryIsSound(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			defer opened.Close()
 			for _, cluster := range clusters {
-				followed, err := desired.Follow(t.Context(), opened, "clusters/"+cluster)
+				followed, err := desired.Follow(t.Context(), opened, "clusters/"+cluster, desired.Options{})
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(followed.Findings).To(BeEmpty(), cluster)
 				g.Expect(len(followed.CRDs())).To(BeNumerically(">=", 3), cluster)

@@ -62,7 +62,7 @@ of this version of Moult.
 // config is the data of argocd-cm.
 func (a *argoCD) config(ctx context.Context, stdin io.Reader) (map[string]string, error) {
 	if a.file != "" {
-		return configIn(a.file, stdin)
+		return configIn(ctx, a.file, stdin)
 	}
 	cluster, err := a.Cluster()
 	if err != nil {
@@ -83,7 +83,7 @@ func (a *argoCD) config(ctx context.Context, stdin io.Reader) (map[string]string
 }
 
 // configIn finds argocd-cm among the manifests in a file.
-func configIn(file string, stdin io.Reader) (map[string]string, error) {
+func configIn(ctx context.Context, file string, stdin io.Reader) (map[string]string, error) {
 	if file != "-" {
 		opened, err := os.Open(file)
 		if err != nil {
@@ -92,7 +92,7 @@ func configIn(file string, stdin io.Reader) (map[string]string, error) {
 		defer func() { _ = opened.Close() }() // it was only read
 		stdin = opened
 	}
-	read, err := desired.Stream("--file "+file, stdin)
+	read, err := desired.Stream(ctx, "--file "+file, stdin)
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func (p *command) rendered(ctx context.Context, entry string) (more preview.Pair
 			if err != nil {
 				return more, fmt.Errorf("%s: %w", one.flag, err)
 			}
-			read, err := desired.Stream(from.place, bytes.NewReader(content))
+			read, err := desired.Stream(ctx, from.place, bytes.NewReader(content))
 			if err != nil {
 				return more, fmt.Errorf("%s: %w", one.flag, err)
 			}

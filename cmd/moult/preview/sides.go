@@ -31,7 +31,7 @@ type sides struct {
 	charts     *store.Store
 	remotes    *repository.Remotes // nil if no host is asked
 	// following are the options of whatever is followed, on both sides, and building those of files that nothing leads to.
-	following []desired.Option
+	following desired.Options
 	building  scan.Options
 	errOut    io.Writer
 	// changes are the files that differ, nil until something asks for them.
@@ -68,7 +68,7 @@ func (p *command) open(ctx context.Context, stdin io.Reader) (*sides, error) {
 	}
 	s.remotes = repository.NewRemotes(policy)
 	s.building = scan.Options{Network: policy, Builds: render.NewBuilds()}
-	s.following = []desired.Option{desired.WithClusters(known), desired.WithCharts(s.charts), desired.WithRepositories(s.remotes), desired.WithNetwork(policy), desired.WithBuilds(s.building.Builds)}
+	s.following = desired.Options{Charts: s.charts, Repositories: s.remotes, Clusters: known, Network: policy, Builds: s.building.Builds}
 	for _, one := range []side{s.base, s.head} {
 		if one.tree != nil {
 			for _, note := range one.tree.Notes {
@@ -81,7 +81,7 @@ func (p *command) open(ctx context.Context, stdin io.Reader) (*sides, error) {
 
 func openSide(ctx context.Context, where string, stdin io.Reader, beside *repository.Tree) (side, error) {
 	if where == "-" {
-		read, err := desired.Stream("standard input", stdin)
+		read, err := desired.Stream(ctx, "standard input", stdin)
 		if err == nil && !slices.ContainsFunc(read.Units, func(u *delivery.Unit) bool { return len(u.Objects) > 0 }) {
 			err = errors.New("standard input holds no manifest, which would delete everything; check whether the program that writes it has failed. To preview a deletion of everything, name an empty folder")
 		}
@@ -103,14 +103,14 @@ func (s *sides) close() {
 }
 
 // follow is what an entry point amounts to; empty is what was named itself. Nothing comes of one that is not there.
-func (s side) follow(ctx context.Context, entry string, how []desired.Option) (delivery.Cluster, error) {
+func (s side) follow(ctx context.Context, entry string, o desired.Options) (delivery.Cluster, error) {
 	if s.stream != nil {
 		return *s.stream, nil
 	}
 	if !s.has(entry) {
 		return delivery.Cluster{}, nil
 	}
-	followed, err := desired.Follow(ctx, s.tree, entry, how...)
+	followed, err := desired.Follow(ctx, s.tree, entry, o)
 	if err != nil {
 		return delivery.Cluster{}, err
 	}
