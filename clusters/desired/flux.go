@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/moult-dev/moult/clusters/desired/artifact"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/flux"
 	"github.com/moult-dev/moult/clusters/render"
@@ -47,7 +48,7 @@ func (f *follower) hideSource(u *delivery.Unit, d delivery.Source) {
 	if kind := u.By.Text("spec", "sourceRef", "kind"); kind == "ExternalArtifact" {
 		f.hiddenOf(u).widen(files.Data) // made in the cluster, most likely of this repository
 		for _, made := range f.artifactsNamed(u.By.SourceRef()) {
-			f.hiddenOf(u).widen(scopeOfCopies(made.generator))
+			f.hiddenOf(u).widen(artifact.ScopeOf(made.generator))
 		}
 	} else if kind != "GitRepository" && len(f.hiddenOf(u).files) > 0 {
 		f.hiddenOf(u).widen(files.Wires)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/desired/argocd"
+	"github.com/moult-dev/moult/clusters/desired/artifact"
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
@@ -159,7 +160,7 @@ func (f *follower) installed(ctx context.Context, object *delivery.Object) hidde
 	case object.Is("fluxcd.controlplane.io", "FluxInstance"):
 		f.hideSync(&h, object)
 	case object.Is("source.extensions.fluxcd.io", "ArtifactGenerator"):
-		h.widen(scopeOfCopies(object))
+		h.widen(artifact.ScopeOf(object))
 	default:
 		f.addFolders(&h, object.Field("spec"))
 	}

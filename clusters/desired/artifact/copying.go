@@ -1,94 +1,17 @@
-package desired
+package artifact
 
 import (
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
-	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 
 	"github.com/moult-dev/moult/clusters/desired/files"
-)
-
-// sourceFiles are the files of a Git repository that source-controller hands on: without what it ignores, and without links.
-// https://github.com/fluxcd/pkg/blob/main/artifact/storage/archive.go
-type sourceFiles struct {
-	root    *os.Root
-	ignored func(path string, isDir bool) bool // by absolute paths
-	// ours reports whether it is this repository, so that a file of it has a place.
-	ours bool
-}
-
-// Open implements fs.FS.
-func (s sourceFiles) Open(name string) (fs.File, error) {
-	if !s.has(name) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return s.root.Open(name)
-}
-
-// Stat implements fs.StatFS.
-func (s sourceFiles) Stat(name string) (fs.FileInfo, error) {
-	if !s.has(name) {
-		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
-	}
-	return s.root.Stat(name)
-}
-
-// ReadDir implements fs.ReadDirFS.
-func (s sourceFiles) ReadDir(name string) (found []fs.DirEntry, err error) {
-	if !s.has(name) {
-		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrNotExist}
-	}
-	entries, err := fs.ReadDir(s.root.FS(), name)
-	for _, entry := range entries {
-		if s.has(path.Join(name, entry.Name())) {
-			found = append(found, entry)
-		}
-	}
-	return found, err
-}
-
-// has reports whether a file or folder is handed on. A folder that is ignored is there if a file below it is not.
-func (s sourceFiles) has(name string) bool {
-	if !fs.ValidPath(name) {
-		return false
-	}
-	if name == "." {
-		return true
-	}
-	parts := strings.Split(name, "/")
-	for i := range parts[:len(parts)-1] { // a link on the way is none of its folders
-		if info, err := s.root.Lstat(path.Join(parts[:i+1]...)); err != nil || !info.IsDir() {
-			return false
-		}
-	}
-	info, err := s.root.Lstat(name)
-	switch {
-	case err != nil || !info.IsDir() && !info.Mode().IsRegular() || ofGit.Match(parts, info.IsDir()):
-		return false
-	case !s.ignored(filepath.Join(s.root.Name(), name), info.IsDir()):
-		return true
-	case !info.IsDir():
-		return false
-	}
-	entries, _ := fs.ReadDir(s.root.FS(), name)
-	for _, entry := range entries {
-		if s.has(path.Join(name, entry.Name())) {
-			return true
-		}
-	}
-	return false
-}
-
-// ofGit is what is never handed on, and inArtifact what is not in an artifact of source-watcher either.
-var (
-	ofGit      = gitignore.NewMatcher(files.PatternsIn([]byte(".git/\n.git\n.gitignore\n.gitmodules\n.gitattributes\n"), nil))
-	inArtifact = gitignore.NewMatcher(files.PatternsIn([]byte(files.IgnoredByDefault), nil))
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // copying is an operation that puts files of a source into an artifact.
@@ -102,7 +25,7 @@ type copying struct {
 }
 
 // files puts those into an artifact that an operation brings. Whatever its generator would fail of is an error.
-func (c copying) files(from sourceFiles, into *staging) error {
+func (c copying) files(from Source, into *Artifact) error {
 	if !strings.ContainsAny(c.pattern, "*?[]") {
 		return c.one(from, path.Clean(c.pattern), into)
 	}
@@ -133,7 +56,7 @@ func (c copying) files(from sourceFiles, into *staging) error {
 }
 
 // one brings a file or a folder that is named. A folder keeps its name.
-func (c copying) one(from sourceFiles, name string, into *staging) error {
+func (c copying) one(from Source, name string, into *Artifact) error {
 	info, err := from.Stat(name)
 	if err != nil {
 		return fmt.Errorf("there is no file or folder %s", name)
@@ -154,7 +77,7 @@ func (c copying) one(from sourceFiles, name string, into *staging) error {
 	return c.file(from, name, target, into)
 }
 
-func (c copying) fileOrFolder(from sourceFiles, name, base, target string, into *staging) error {
+func (c copying) fileOrFolder(from Source, name, base, target string, into *Artifact) error {
 	info, err := from.Stat(name)
 	if err != nil {
 		return err
@@ -184,7 +107,7 @@ func (c copying) fileOrFolder(from sourceFiles, name, base, target string, into 
 	})
 }
 
-func (c copying) file(from sourceFiles, name, target string, into *staging) error {
+func (c copying) file(from Source, name, target string, into *Artifact) error {
 	if _, err := into.root.Stat(filepath.FromSlash(target)); c.merge && err == nil {
 		return into.merge(from, name, target)
 	}
@@ -218,4 +141,43 @@ func (c copying) excludes(name, base string) bool {
 		}
 	}
 	return false
+}
+
+// unpacks is the strategy for archives.
+const unpacks = "Extract"
+
+// copyingOf takes an operation apart.
+func copyingOf(operation *delivery.Object) (copying, error) {
+	c := copying{exclude: operation.Texts("exclude"), merge: operation.Text("strategy") == "Merge"}
+	from, aliased := strings.CutPrefix(operation.Text("from"), "@")
+	to, inArtifact := strings.CutPrefix(operation.Text("to"), "@artifact/")
+	alias, pattern, found := strings.Cut(from, "/")
+	c.alias, c.pattern, c.to = alias, pattern, to
+	switch strategy := operation.Text("strategy"); {
+	case !aliased || !found || !inArtifact:
+		return c, fmt.Errorf("nothing can be copied from %s to %s", operation.Text("from"), operation.Text("to"))
+	case to != "" && !filepath.IsLocal(filepath.FromSlash(to)):
+		return c, fmt.Errorf("%s leads out of the artifact", operation.Text("to"))
+	case !slices.Contains([]string{"", "Overwrite", "Merge", unpacks}, strategy):
+		return c, fmt.Errorf("what the strategy %s does is not known", strategy)
+	}
+	for _, pattern := range c.exclude {
+		if !doublestar.ValidatePattern(pattern) {
+			return c, fmt.Errorf("%s is no pattern", pattern)
+		}
+	}
+	return c, nil
+}
+
+// ScopeOf is how much of the repository may decide about what a generator makes.
+func ScopeOf(generator *delivery.Object) files.Scope {
+	for _, one := range generator.Entries("spec", "artifacts") {
+		for _, operation := range one.Entries("copy") {
+			from, to := path.Ext(operation.Text("from")), path.Ext(operation.Text("to"))
+			if operation.Text("strategy") == unpacks || !strings.HasSuffix(operation.Text("to"), "/") && to != "" && from != to {
+				return files.Everything
+			}
+		}
+	}
+	return files.Data
 }
