@@ -68,7 +68,7 @@ func (f *follower) artifactIsSeen(from delivery.Reference) bool {
 	made := f.artifactsNamed(from)
 	return len(made) > 0 && !slices.ContainsFunc(made[0].generator.Entries("spec", "sources"), func(source *delivery.Object) bool {
 		to := delivery.ReferenceOf(source, made[0].generator.GetNamespace())
-		return to.Kind == "GitRepository" && f.gitRepository(to.Namespace, to.Name) == nil
+		return to.Kind == "GitRepository" && f.source("GitRepository", to) == nil
 	})
 }
 
@@ -108,7 +108,7 @@ func (f *follower) artifactSource(ctx context.Context, generator *delivery.Objec
 	}
 	from := delivery.ReferenceOf(named[0], generator.GetNamespace())
 	elsewhere, pinned := f.sourceIsHere(from)
-	repository := f.gitRepository(from.Namespace, from.Name)
+	repository := f.source("GitRepository", from)
 	switch {
 	case repository == nil && elsewhere == "" && from.Name != "flux-system": // which flux bootstrap and the Flux Operator make
 		return artifact.Source{}, &artifact.OtherSourceError{Why: fmt.Sprintf("GitRepository %s is not in this repository", from.Name)}

@@ -115,10 +115,8 @@ func (f *follower) chartOfRelease(ctx context.Context, u *delivery.Unit) (*chart
 		case "OCIRepository":
 			return f.chartOfArtifact(ctx, to)
 		case "HelmChart":
-			for _, object := range f.cluster.Named("HelmChart", to.Namespace, to.Name) {
-				if object.Is("source.toolkit.fluxcd.io", "HelmChart") {
-					return f.chartOfTemplate(ctx, u, flux.TemplateOf(object.Field("spec"), object.GetNamespace()))
-				}
+			if object := f.source("HelmChart", to); object != nil {
+				return f.chartOfTemplate(ctx, u, flux.TemplateOf(object.Field("spec"), object.GetNamespace()))
 			}
 			return nil, valuesFiles{}, fmt.Errorf("HelmChart %s is not in this repository", to)
 		}

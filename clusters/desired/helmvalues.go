@@ -83,7 +83,7 @@ func (f *follower) valuesFrom(values map[string]any, namespace string, from *del
 // contentOf is the entry of a ConfigMap or a Secret that a HelmRelease takes values from.
 func (f *follower) contentOf(namespace string, from *delivery.Object) (string, error) {
 	kind, name, key := from.Text("kind"), from.Text("name"), cmp.Or(from.Text("valuesKey"), "values.yaml")
-	object := f.holderOfValues(kind, namespace, name)
+	object := f.held(kind, namespace, name)
 	if object == nil {
 		return "", fmt.Errorf("%s %s, which holds some of its values, is not in this repository", kind, name)
 	}
@@ -107,7 +107,8 @@ func (f *follower) contentOf(namespace string, from *delivery.Object) (string, e
 	return text, nil
 }
 
-func (f *follower) holderOfValues(kind, namespace, name string) *delivery.Object {
+// held is a ConfigMap or a Secret of a namespace, nil if it is not among the objects seen so far.
+func (f *follower) held(kind, namespace, name string) *delivery.Object {
 	for _, object := range f.cluster.Named(kind, "", name) {
 		if object.Is("", kind) && object.GetNamespace() == namespace {
 			return object

@@ -71,7 +71,7 @@ func (f *follower) builtElsewhere(ctx context.Context, address, revision, path s
 // fluxFromElsewhere is for a Kustomization whose GitRepository is another one.
 func (f *follower) fluxFromElsewhere(ctx context.Context, u *delivery.Unit, d delivery.Source) {
 	from := u.By.SourceRef()
-	source := f.gitRepository(from.Namespace, from.Name)
+	source := f.source("GitRepository", from)
 	if source == nil || from.Kind != "GitRepository" || source.Field("spec", "include") != nil {
 		return
 	}

@@ -14,11 +14,11 @@ func (f *follower) sourceIsHere(from delivery.Reference) (elsewhere, pinned stri
 	if from.Kind != "GitRepository" && from.Kind != "" {
 		return fmt.Sprintf("it comes from %s %s", from.Kind, from.Name), ""
 	}
-	source := f.gitRepository(from.Namespace, from.Name)
+	source := f.source("GitRepository", from)
 	if source == nil {
 		return "", ""
 	}
-	if ours := f.gitRepository("", "flux-system"); ours != nil && network.Normal(source.Text("spec", "url")) != network.Normal(ours.Text("spec", "url")) {
+	if ours := f.source("GitRepository", delivery.Reference{Name: "flux-system"}); ours != nil && network.Normal(source.Text("spec", "url")) != network.Normal(ours.Text("spec", "url")) {
 		return fmt.Sprintf("it comes from another repository, %s (GitRepository %s)", source.Text("spec", "url"), from.Name), ""
 	}
 	for _, how := range []string{"commit", "tag", "semver"} {
@@ -29,10 +29,10 @@ func (f *follower) sourceIsHere(from delivery.Reference) (elsewhere, pinned stri
 	return "", ""
 }
 
-// gitRepository is a source among the objects seen so far; without a namespace it may be in any.
-func (f *follower) gitRepository(namespace, name string) *delivery.Object {
-	for _, object := range f.cluster.Named("GitRepository", namespace, name) {
-		if object.Is("source.toolkit.fluxcd.io", "GitRepository") {
+// source is one of Flux's among the objects seen so far; without a namespace it may be in any.
+func (f *follower) source(kind string, from delivery.Reference) *delivery.Object {
+	for _, object := range f.cluster.Named(kind, from.Namespace, from.Name) {
+		if object.Is("source.toolkit.fluxcd.io", kind) {
 			return object
 		}
 	}
@@ -47,7 +47,7 @@ func (f *follower) ignoredFor(kustomization *delivery.Object) func(path string, 
 	if from.Kind != "GitRepository" && from.Kind != "" {
 		return f.tree.Ignored("")
 	}
-	return ignoredBy(f.tree, f.gitRepository(from.Namespace, from.Name))
+	return ignoredBy(f.tree, f.source("GitRepository", from))
 }
 
 // ignoredBy is the same for a GitRepository, nil if its own spec.ignore is not known.

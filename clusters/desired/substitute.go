@@ -19,17 +19,8 @@ func (f *follower) waits(p pointer) bool {
 		return true
 	}
 	return slices.ContainsFunc(p.by.Entries("spec", "postBuild", "substituteFrom"), func(from *delivery.Object) bool {
-		return from.Text("kind") == "ConfigMap" && f.configMap(p.by.GetNamespace(), from.Text("name")) == nil
+		return from.Text("kind") == "ConfigMap" && f.held("ConfigMap", p.by.GetNamespace(), from.Text("name")) == nil
 	})
-}
-
-func (f *follower) configMap(namespace, name string) *delivery.Object {
-	for _, object := range f.cluster.Named("ConfigMap", "", name) {
-		if object.Is("", "ConfigMap") && object.GetNamespace() == namespace {
-			return object
-		}
-	}
-	return nil
 }
 
 // valuesFor is what Flux puts in place of ${…}, those of substitute over those of substituteFrom. From a Secret, or
@@ -38,7 +29,7 @@ func (f *follower) valuesFor(by *delivery.Object) (values map[string]string, mis
 	values = map[string]string{}
 	for _, from := range by.Entries("spec", "postBuild", "substituteFrom") {
 		kind, name := from.Text("kind"), from.Text("name")
-		found := f.configMap(by.GetNamespace(), name)
+		found := f.held("ConfigMap", by.GetNamespace(), name)
 		if kind != "ConfigMap" || found == nil {
 			missing = append(missing, kind+" "+name)
 			continue

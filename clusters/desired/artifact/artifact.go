@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 )
@@ -165,20 +166,15 @@ func (a *Artifact) pack() error {
 // MayLack reports whether files of another source may lie in a folder of the artifact, or over those that are there.
 func (a *Artifact) MayLack(at string) bool {
 	return slices.ContainsFunc(a.Lacks, func(to string) bool {
-		return isBelow(at, to) || isBelow(to, at) || slices.ContainsFunc(slices.Collect(maps.Keys(a.from)), func(file string) bool { return isBelow(file, to) || isBelow(to, file) })
+		return files.Inside(at, to) || files.Inside(to, at) || slices.ContainsFunc(slices.Collect(maps.Keys(a.from)), func(file string) bool { return files.Inside(file, to) || files.Inside(to, file) })
 	})
-}
-
-// isBelow reports whether a path of an artifact is another one or below it.
-func isBelow(at, folder string) bool {
-	return folder == "." || at == folder || strings.HasPrefix(at, folder+"/")
 }
 
 // Dirs are the folders that a folder of the artifact is made of.
 func (a *Artifact) Dirs(at string) []string {
 	found := map[string]bool{}
 	for _, file := range slices.Sorted(maps.Keys(a.from)) {
-		if isBelow(file, at) {
+		if files.Inside(file, at) {
 			below := strings.TrimPrefix(strings.TrimPrefix(file, at), "/")
 			if dir, whole := strings.CutSuffix(filepath.ToSlash(a.from[file]), "/"+below); whole {
 				found[dir] = true

@@ -33,8 +33,8 @@ func (s *scan) templated(ctx context.Context, name string, content []byte) bool 
 	}
 	s.noteTemplate(dir, name, string(content), found)
 	for _, crd := range found {
-		if !s.added[crd] {
-			s.added[crd] = true
+		if known := s.chartAt(dir); !known.added[crd] {
+			known.added[crd] = true
 			s.add(filepath.Dir(name), crd)
 		}
 	}

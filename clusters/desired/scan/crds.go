@@ -35,7 +35,7 @@ import (
 //
 // A CRD is as the nearest kustomization around its file builds it, if that one does: patches add conversion webhooks, for
 // example. YAML that is no manifest is passed over. A template of a chart is as the chart makes it with
-// its own values. A file that mentions CRDs and cannot be read or rendered is unseen. Left out is what no tool applies: hidden folders, as Flux does, and those that notApplied names.
+// its own values. A file that mentions CRDs and cannot be read or rendered is unseen. Left out is what no tool applies: what detect.IsNotApplied names.
 //
 // Built is what Touched finds, whose CRDs are compared as it makes them, too. Nothing is followed.
 func CRDs(ctx context.Context, t *repository.Tree, built []string, o Options) (*delivery.Cluster, error) {
@@ -70,8 +70,7 @@ func CRDs(ctx context.Context, t *repository.Tree, built []string, o Options) (*
 func newScan(t *repository.Tree, o Options) *scan {
 	return &scan{
 		Options: o, tree: files.Of(t), cluster: &delivery.Cluster{Name: t.Name}, built: map[string]*render.Rendering{},
-		charts: map[string]*madeByChart{}, added: map[*delivery.Object]bool{}, specs: map[[sha256.Size]byte]map[string]any{},
-		making: map[string][]delivery.InChart{}, defined: map[string]map[string]string{}, programs: map[string]program{},
+		charts: map[string]*knownChart{}, specs: map[[sha256.Size]byte]map[string]any{}, programs: map[string]program{},
 	}
 }
 
@@ -89,12 +88,9 @@ type scan struct {
 
 	tree     *files.Tree
 	cluster  *delivery.Cluster
-	built    map[string]*render.Rendering  // by the folder of a kustomization; nil for one that cannot be built
-	charts   map[string]*madeByChart       // by the folder of a chart
-	defined  map[string]map[string]string  // named templates, by the folder of a chart
-	making   map[string][]delivery.InChart // of charts with CRDs among their templates, what these are if nothing is rendered
-	added    map[*delivery.Object]bool     // of these
-	programs map[string]program            // by their language
+	built    map[string]*render.Rendering // by the folder of a kustomization; nil for one that cannot be built
+	charts   map[string]*knownChart       // by the folder of a chart
+	programs map[string]program           // by their language
 	// applied are files and folders that commands apply, and changed what is not as it was.
 	applied, changed []string
 	specs            map[[sha256.Size]byte]map[string]any

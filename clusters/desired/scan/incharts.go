@@ -21,6 +21,25 @@ import (
 	"github.com/moult-dev/moult/policies/words"
 )
 
+// knownChart is what is known of a chart of the tree.
+type knownChart struct {
+	// made is what it makes, nil until it is rendered; added are those of its CRDs that units have.
+	made  *madeByChart
+	added map[*delivery.Object]bool
+	// defined are its named templates, nil until somebody asks.
+	defined map[string]string
+	// makes: it has CRDs among its templates. Plain are what these are if nothing is rendered.
+	makes bool
+	plain []delivery.InChart
+}
+
+func (s *scan) chartAt(dir string) *knownChart {
+	if s.charts[dir] == nil {
+		s.charts[dir] = &knownChart{added: map[*delivery.Object]bool{}}
+	}
+	return s.charts[dir]
+}
+
 // madeByChart are the CRDs of a chart, as Helm gets them with some values.
 type madeByChart struct {
 	chart *charts.Chart // nil if it cannot be read
@@ -41,11 +60,11 @@ func (c crdsOfRelease) all() []*delivery.Object {
 
 // madeBy renders a chart, once.
 func (s *scan) madeBy(ctx context.Context, dir string) *madeByChart {
-	if known, there := s.charts[dir]; there {
+	if known := s.chartAt(dir).made; known != nil {
 		return known
 	}
 	made := &madeByChart{}
-	s.charts[dir] = made
+	s.chartAt(dir).made = made
 	chart, err := helm.Load(s.tree, dir)
 	if err != nil {
 		return made
@@ -166,12 +185,11 @@ func (s *scan) mentionsCRDs(dir string) bool {
 // makes remembers that a chart has CRDs among its templates, and so have the charts around it.
 func (s *scan) makes(dir string, plain ...delivery.InChart) {
 	for ; dir != ""; dir = s.tree.ChartAround(filepath.Dir(dir)) {
+		known := s.chartAt(dir)
+		known.makes = true
 		for _, crd := range plain {
 			crd.Dir = s.tree.Relative(dir)
-			s.making[dir] = append(s.making[dir], crd)
-		}
-		if _, there := s.making[dir]; !there {
-			s.making[dir] = nil
+			known.plain = append(known.plain, crd)
 		}
 		if dir == s.tree.Root {
 			return
@@ -218,10 +236,13 @@ func (s *scan) inChart(ctx context.Context, name string, crd *delivery.Object) {
 
 // findInCharts adds what templates make. Of a chart that cannot be rendered, these are the files that are no templates.
 func (s *scan) findInCharts(ctx context.Context) {
-	for _, dir := range slices.Sorted(maps.Keys(s.making)) {
+	for _, dir := range slices.Sorted(maps.Keys(s.charts)) {
+		if !s.charts[dir].makes {
+			continue
+		}
 		made, chart := s.madeBy(ctx, dir), delivery.InChart{Dir: s.tree.Relative(dir)}
 		if !made.rendered {
-			s.cluster.InCharts = append(s.cluster.InCharts, s.making[dir]...)
+			s.cluster.InCharts = append(s.cluster.InCharts, s.charts[dir].plain...)
 		}
 		s.brings(chart, delivery.AtInstall, made.byDefault.atInstall)
 		s.brings(chart, delivery.ByDefault, made.byDefault.templates)

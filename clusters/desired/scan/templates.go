@@ -57,11 +57,11 @@ var (
 
 // definedIn are the named templates of a chart and of those below it, each with all that follows in its file up to the next one.
 func (s *scan) definedIn(chart string) map[string]string {
-	if known := s.defined[chart]; known != nil {
+	if known := s.chartAt(chart).defined; known != nil {
 		return known
 	}
 	found := map[string]string{}
-	s.defined[chart] = found
+	s.chartAt(chart).defined = found
 	_ = s.tree.Each(chart, detect.IsNotApplied, func(file string) error {
 		if ext := filepath.Ext(file); ext != ".tpl" && ext != ".yaml" && ext != ".yml" {
 			return nil
