@@ -14,7 +14,7 @@
 // Where no cluster is asked for, as with `moult check opt-in`, clusters/desired/survey goes through everything in a repository.
 //
 // Packages below this one know of no cluster that is followed. files and detect are about the files of a repository, and kinds about its
-// objects. flux, argocd, appset, helm and artifact read what a tool is asked for, and do what can be done without a cluster. scan looks at
+// objects, of which deciding has what counts. flux, argocd, appset, helm and artifact read what a tool is asked for, and do what can be done without a cluster. scan looks at
 // all files, with the help of commands and terraform.
 //
 // Start with Follow in follow.go. flux.go, helmrelease.go and argocd.go make units, by the settings that the packages flux and argocd

@@ -8,20 +8,13 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/deciding"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
 )
-
-// whenNotWhat are fields of spec that say when and how patiently something is brought, and nothing about what. What is not
-// listed counts, so that a field that we do not know is a change.
-var whenNotWhat = []string{
-	"interval", "retryInterval", "timeout", "wait", "dependsOn", "healthChecks", "healthCheckExprs", "maxHistory", "revisionHistoryLimit",
-}
 
 // fingerprint stands for all in the repository that decides what a source brings. That is its own spec and the unit that applies
 // it, the sources and the values that it refers to, and files that are used without being built.
@@ -71,7 +64,7 @@ func (p *fingerprint) object(o *delivery.Object) {
 		return
 	}
 	p.objects[o.Unstructured] = true
-	content, err := json.Marshal(deciding(o))
+	content, err := json.Marshal(deciding.Of(o))
 	if err != nil {
 		content = fmt.Append(nil, err)
 	}
@@ -96,91 +89,6 @@ func (p *fingerprint) variablesOf(kustomization *delivery.Object) {
 	content, err := json.Marshal(kustomization.Field("spec", "postBuild"))
 	p.Write("postBuild", string(append(content, fmt.Sprint(err)...)))
 	p.references(kustomization.GetNamespace(), kustomization.Field("spec", "postBuild"))
-}
-
-// deciding is an object without what says who it is, how it is doing, and when it is looked at.
-func deciding(object *delivery.Object) map[string]any {
-	content := runtime.DeepCopyJSON(object.Object)
-	delete(content, "metadata")
-	delete(content, "status")
-	for _, field := range whenNotWhat {
-		unstructured.RemoveNestedField(content, "spec", field)
-	}
-	unstructured.RemoveNestedField(content, "spec", "chart", "spec", "interval")
-	if fields := kinds.Becoming(object); len(fields) > 0 {
-		return map[string]any{"kind": object.GetKind(), "becomes": object.Field(delivery.Under([]string{"spec"}, fields...)...)}
-	}
-	if spec, ok := content["spec"].(map[string]any); ok && (kinds.IsHelmRelease(object) || object.Is("argoproj.io", "Application")) {
-		decidingValues(spec)
-	}
-	return content
-}
-
-// ofContainers are values that charts hand on to their containers and pods: what runs in them, how many, and where. They decide
-// about no CRD, as in a Deployment that is not of a chart.
-var ofContainers = []string{
-	"image", "images", "imagePullSecrets", "resources", "replicas", "replicaCount", "nodeSelector", "tolerations", "affinity",
-	"topologySpreadConstraints", "podAnnotations", "podLabels", "podSecurityContext", "securityContext", "priorityClassName",
-	"livenessProbe", "readinessProbe", "startupProbe", "terminationGracePeriodSeconds",
-}
-
-// decidingValues leaves values for containers out of the spec of a HelmRelease or an Application.
-func decidingValues(spec map[string]any) {
-	withoutContainers(spec["values"])
-	sources, _ := spec["sources"].([]any)
-	for _, one := range slices.Concat(sources, []any{spec["source"]}) {
-		source, _ := one.(map[string]any)
-		helm, _ := source["helm"].(map[string]any)
-		withoutContainers(helm["valuesObject"])
-		text, _ := helm["values"].(string)
-		if values, err := charts.ParseValues([]byte(text)); text != "" && err == nil {
-			withoutContainers(values)
-			helm["values"] = values
-		}
-	}
-}
-
-// areResources reports whether a value is what containers ask for, and not a list of anything.
-func areResources(value any) bool {
-	asked, ok := value.(map[string]any)
-	for key := range asked {
-		ok = ok && slices.Contains([]string{"limits", "requests", "claims"}, key)
-	}
-	return ok
-}
-
-// bringsMore reports whether a value may be more than it is called: charts for raw manifests have these below resources.
-func bringsMore(value any) bool {
-	switch v := value.(type) {
-	case []any:
-		return slices.ContainsFunc(v, bringsMore)
-	case map[string]any:
-		for key, item := range v {
-			if key == "kind" || key == "apiVersion" || strings.Contains(strings.ToLower(key), "crd") || bringsMore(item) {
-				return true
-			}
-		}
-	case string:
-		return strings.Contains(v, "\n") || strings.Contains(v, "{{")
-	}
-	return false
-}
-
-func withoutContainers(value any) {
-	switch v := value.(type) {
-	case []any:
-		for _, item := range v {
-			withoutContainers(item)
-		}
-	case map[string]any:
-		for key, item := range v {
-			if slices.Contains(ofContainers, key) && !bringsMore(item) && (key != "resources" || areResources(item)) {
-				delete(v, key)
-				continue
-			}
-			withoutContainers(item)
-		}
-	}
 }
 
 // references adds the objects of decisive kinds that a value names, wherever it does.

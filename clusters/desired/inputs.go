@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/moult-dev/moult/clusters/desired/deciding"
 	"github.com/moult-dev/moult/clusters/desired/flux"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -69,7 +70,7 @@ func (f *follower) inputsOfSource(u *delivery.Unit) {
 		}
 		seen[source] = true
 		for _, included := range f.included(source) {
-			addInput(u, "GitRepository "+included.GetName()+", which is included,", jsonOf(deciding(included)))
+			addInput(u, "GitRepository "+included.GetName()+", which is included,", jsonOf(deciding.Of(included)))
 			sources = append(sources, included)
 		}
 	}
@@ -97,7 +98,7 @@ func (f *follower) inputsOfVariables(u *delivery.Unit) {
 	for _, from := range u.By.Entries("spec", "postBuild", "substituteFrom") {
 		kind, name := from.Text("kind"), from.Text("name")
 		for _, object := range f.cluster.Named(kind, u.By.GetNamespace(), name) {
-			addInput(u, kind+" "+name, jsonOf(deciding(object)))
+			addInput(u, kind+" "+name, jsonOf(deciding.Of(object)))
 		}
 	}
 }

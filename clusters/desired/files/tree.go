@@ -98,14 +98,6 @@ func (t *Tree) LacksSubmodule() string {
 	return ""
 }
 
-// Note takes note of the files that are read.
-func (t *Tree) Note() func(path string) {
-	if t == nil {
-		return nil
-	}
-	return t.Reads.File
-}
-
 // Folders implements appset.Repository.
 func (t *Tree) Folders() (found []string) {
 	if t.folders != nil {
@@ -174,7 +166,7 @@ func (t *Tree) Texts(named *regexp.Regexp) []Text {
 func (t *Tree) Options(d delivery.Source) render.Options {
 	return render.Options{
 		Components: d.Components, IgnoreMissingComponents: d.IgnoreMissingComponents, Labels: d.Labels, Root: t.Root,
-		Patches: d.Patches, Note: t.Note(),
+		Patches: d.Patches, Note: t.Reads.File,
 	}
 }
 
