@@ -42,7 +42,7 @@ func (f *follower) artifactOf(from delivery.Reference) (generatedArtifact, error
 		return generatedArtifact{}, errors.New("its ArtifactGenerator is suspended")
 	case generator.Text("spec", "pathPattern") != "":
 		return generatedArtifact{}, errors.New("its ArtifactGenerator makes one for each folder of a pattern")
-	case f.templated[generator]:
+	case f.known.Templated[generator]:
 		return generatedArtifact{}, errors.New("its ArtifactGenerator has variables whose values are not in this repository")
 	}
 	return made[0], nil
@@ -68,7 +68,7 @@ func (f *follower) artifactIsSeen(from delivery.Reference) bool {
 	made := f.artifactsNamed(from)
 	return len(made) > 0 && !slices.ContainsFunc(made[0].generator.Entries("spec", "sources"), func(source *delivery.Object) bool {
 		to := delivery.ReferenceOf(source, made[0].generator.GetNamespace())
-		return to.Kind == "GitRepository" && f.source("GitRepository", to) == nil
+		return to.Kind == "GitRepository" && f.known.Source("GitRepository", to) == nil
 	})
 }
 
@@ -107,8 +107,8 @@ func (f *follower) artifactSource(ctx context.Context, generator *delivery.Objec
 		return artifact.Source{}, fmt.Errorf("it has %d sources %s", len(named), alias)
 	}
 	from := delivery.ReferenceOf(named[0], generator.GetNamespace())
-	elsewhere, pinned := f.sourceIsHere(from)
-	repository := f.source("GitRepository", from)
+	elsewhere, pinned := f.known.SourceIsHere(from)
+	repository := f.known.Source("GitRepository", from)
 	switch {
 	case repository == nil && elsewhere == "" && from.Name != "flux-system": // which flux bootstrap and the Flux Operator make
 		return artifact.Source{}, &artifact.OtherSourceError{Why: fmt.Sprintf("GitRepository %s is not in this repository", from.Name)}
@@ -120,7 +120,7 @@ func (f *follower) artifactSource(ctx context.Context, generator *delivery.Objec
 		}
 	}
 	if elsewhere == "" && pinned == "" {
-		return artifact.SourceOf(f.tree, "", ignoredBy(f.tree, repository))
+		return artifact.SourceOf(f.tree, "", flux.IgnoredBy(f.tree, repository))
 	}
 	there, err := f.artifactElsewhere(ctx, from, repository)
 	switch {
@@ -131,7 +131,7 @@ func (f *follower) artifactSource(ctx context.Context, generator *delivery.Objec
 	case err != nil:
 		return artifact.Source{}, &artifact.OtherSourceError{Why: err.Error()}
 	}
-	return artifact.SourceOf(there, repository.Text("spec", "url"), ignoredBy(there, repository))
+	return artifact.SourceOf(there, repository.Text("spec", "url"), flux.IgnoredBy(there, repository))
 }
 
 // artifactElsewhere fetches what a GitRepository has of another repository.

@@ -17,6 +17,6 @@
 // objects, of which deciding has what counts. flux, argocd, appset, helm and artifact read what a tool is asked for, and do what can be done without a cluster. scan looks at
 // all files, with the help of commands and terraform.
 //
-// Start with Follow in follow.go. flux.go, helmrelease.go and argocd.go make units, by the settings that the packages flux and argocd
-// read, and source.go decides what is in this repository. unresolved.go and fingerprint.go are about what is not.
+// Start with Follow in follow.go. flux.go, helmrelease.go and argocd.go make units of what the packages flux and argocd read. unresolved.go
+// and fingerprint.go are about what is not in this repository, or cannot be built.
 package desired

@@ -26,7 +26,7 @@ func (f *follower) fingerprint(s delivery.Unseen, holder *delivery.Unit, h hidde
 	}
 	p.object(s.By)
 	p.inputs(h.inputs)
-	if f.templated[s.By] && holder != nil {
+	if f.known.Templated[s.By] && holder != nil {
 		p.variablesOf(holder.By)
 	}
 	for _, built := range h.built {
@@ -79,7 +79,7 @@ func (p *fingerprint) object(o *delivery.Object) {
 	if len(kinds.Becoming(o)) == 0 {
 		p.references(o.GetNamespace(), o.Object)
 	}
-	for _, included := range p.included(o) {
+	for _, included := range p.known.Included(o) {
 		p.object(included)
 	}
 }

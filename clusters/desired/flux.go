@@ -20,7 +20,7 @@ func (f *follower) flux(ctx context.Context, u *delivery.Unit) {
 		f.hideBuild(u, d)
 		return
 	}
-	if u.Unseen, u.Pinned = f.sourceIsHere(by.SourceRef()); u.Pinned != "" && f.Repositories != nil {
+	if u.Unseen, u.Pinned = f.known.SourceIsHere(by.SourceRef()); u.Pinned != "" && f.Repositories != nil {
 		u.Unseen, u.Pinned = fmt.Sprintf("it is taken from %s, which need not be what lies here", u.Pinned), ""
 	}
 	if u.Unseen != "" {
@@ -58,6 +58,6 @@ func (f *follower) hideSource(u *delivery.Unit, d delivery.Source) {
 // fluxOptions are those of a Kustomization.
 func (f *follower) fluxOptions(u *delivery.Unit, d delivery.Source) render.Options {
 	o := flux.Options(u.By, f.options(d))
-	o.Ignored = f.ignoredFor(u.By)
+	o.Ignored = f.known.IgnoredFor(f.tree, u.By)
 	return o
 }

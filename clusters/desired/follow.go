@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/flux"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
@@ -18,8 +19,8 @@ import (
 //
 // The error is about the entry point alone: a unit that cannot be built has an Err, and the others are there.
 func Follow(ctx context.Context, t *repository.Tree, entry string, o Options) (*delivery.Cluster, error) {
-	tree := files.Of(t)
-	f := &follower{Options: o, tree: tree, seen: map[string]bool{}, cluster: &delivery.Cluster{Name: entry}, releases: newReleases(tree, o.Charts)}
+	tree, c := files.Of(t), &delivery.Cluster{Name: entry}
+	f := &follower{Options: o, tree: tree, seen: map[string]bool{}, cluster: c, known: flux.ObjectsOf(c), releases: newReleases(tree, o.Charts)}
 	if entry == "" {
 		f.cluster.Name = t.Name
 	}
@@ -38,7 +39,8 @@ func Stream(ctx context.Context, name string, r io.Reader) (*delivery.Cluster, e
 	if err != nil {
 		return nil, err
 	}
-	f := &follower{cluster: &delivery.Cluster{Name: name}}
+	c := &delivery.Cluster{Name: name}
+	f := &follower{cluster: c, known: flux.ObjectsOf(c)}
 	f.cluster.Units = []*delivery.Unit{{Name: name, Objects: files.Placed(rendering, f.tree.Place)}}
 	f.findTwice()
 	f.findUnseen(ctx)
@@ -55,8 +57,8 @@ type follower struct {
 	seen map[string]bool
 	// later are those that need something of a unit that may still come.
 	later []pointer
-	// templated are the objects into which Flux puts values that cannot be known.
-	templated map[*delivery.Object]bool
+	// known are the objects of the cluster, for Flux.
+	known flux.Objects
 	// hidden is what of this repository decides about the objects of a unit that are not seen.
 	hidden map[*delivery.Unit]*hidden
 	// releases are the HelmReleases, and where charts come from.

@@ -69,29 +69,17 @@ func (f *follower) inputsOfSource(u *delivery.Unit) {
 			continue
 		}
 		seen[source] = true
-		for _, included := range f.included(source) {
+		for _, included := range f.known.Included(source) {
 			addInput(u, "GitRepository "+included.GetName()+", which is included,", jsonOf(deciding.Of(included)))
 			sources = append(sources, included)
 		}
 	}
 }
 
-// included are the repositories that a GitRepository puts into its own.
-// https://fluxcd.io/flux/components/source/gitrepositories/#include
-func (f *follower) included(source *delivery.Object) []*delivery.Object {
-	var found []*delivery.Object
-	if source.Is("source.toolkit.fluxcd.io", "GitRepository") {
-		for _, include := range source.Entries("spec", "include") {
-			found = append(found, f.cluster.Named("GitRepository", source.GetNamespace(), include.Text("repository", "name"))...)
-		}
-	}
-	return found
-}
-
 // inputsOfVariables adds where the values of variables come from that could not be put in, if these stand in something that
 // matters. What could be put in is seen in the objects.
 func (f *follower) inputsOfVariables(u *delivery.Unit) {
-	if !slices.ContainsFunc(u.Objects, func(o *delivery.Object) bool { return f.templated[o] && kinds.Matters(o) }) {
+	if !slices.ContainsFunc(u.Objects, func(o *delivery.Object) bool { return f.known.Templated[o] && kinds.Matters(o) }) {
 		return
 	}
 	addInput(u, "spec.postBuild of Kustomization "+u.Name, jsonOf(u.By.Field("spec", "postBuild")))

@@ -4,10 +4,6 @@ import (
 	"context"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/moult-dev/moult/clusters/charts"
-	"github.com/moult-dev/moult/clusters/desired/flux"
-	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // mostAtOnce is how many charts are fetched at the same time.
@@ -19,7 +15,7 @@ func (f *follower) fetchAhead(ctx context.Context) {
 	var all errgroup.Group
 	all.SetLimit(mostAtOnce)
 	for _, p := range f.pending[f.ahead:] { // those before were looked at
-		if reference, known := f.referenceOf(p.by); known && !f.templated[p.by] {
+		if reference, known := f.known.ReferenceOf(p.by); known && !f.known.Templated[p.by] {
 			all.Go(func() error {
 				_, _ = f.charts.Chart(ctx, reference) // who needs it asks again, and gets the same
 				return nil
@@ -28,16 +24,4 @@ func (f *follower) fetchAhead(ctx context.Context) {
 	}
 	_ = all.Wait() // there is none
 	f.ahead = len(f.pending)
-}
-
-// referenceOf is the chart of a HelmRelease that is not in this repository.
-func (f *follower) referenceOf(by *delivery.Object) (charts.Reference, bool) {
-	if ref, ok := by.Field("spec", "chartRef").(map[string]any); ok {
-		to := delivery.ReferenceOf(delivery.Wrap(ref), by.GetNamespace())
-		reference, err := f.inOCIRepository(to)
-		return reference, err == nil && to.Kind == "OCIRepository"
-	}
-	t := flux.TemplateOf(by.Field("spec", "chart", "spec"), by.GetNamespace())
-	reference, err := f.inHelmRepository(t.Source, t.Text("chart"), t.Text("version"))
-	return reference, err == nil && t.Source.Kind == "HelmRepository" && t.Text("chart") != ""
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/flux"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -18,7 +19,8 @@ import (
 // cannot be read is unseen. It is empty if there is nothing of either tool.
 func Wired(ctx context.Context, tree *repository.Tree) (*delivery.Cluster, error) {
 	t := files.Of(tree)
-	f := &follower{tree: t, seen: map[string]bool{}, cluster: &delivery.Cluster{Name: t.Name}}
+	c := &delivery.Cluster{Name: t.Name}
+	f := &follower{tree: t, seen: map[string]bool{}, cluster: c, known: flux.ObjectsOf(c)}
 	found := &delivery.Unit{Name: t.Name}
 	var unread []delivery.Unseen
 	err := t.Each(t.Dir, func(string) bool { return false }, func(file string) error {

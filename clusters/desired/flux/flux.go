@@ -1,5 +1,5 @@
 // Package flux reads the settings of Kustomizations, HelmReleases and sources of Flux, and does what they have its controllers do.
-// Nothing is followed here.
+// Nothing is followed here: it gets an object, what else is seen of the cluster, and the files of the repository.
 package flux
 
 import (

@@ -2,14 +2,20 @@ package flux
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"fmt"
 	"slices"
 
+	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/helm"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
-// ReleaseName is the name of the Helm release.
-func ReleaseName(by *delivery.Object) string {
+// releaseName is the name of the Helm release.
+func releaseName(by *delivery.Object) string {
 	if name := by.Text("spec", "releaseName"); name != "" {
 		return name
 	}
@@ -19,37 +25,175 @@ func ReleaseName(by *delivery.Object) string {
 	return by.GetName()
 }
 
-// ChartTemplate names the chart: the fields of a HelmRelease's spec.chart.spec, or of a HelmChart's spec.
-type ChartTemplate struct {
+// chartTemplate names the chart: the fields of a HelmRelease's spec.chart.spec, or of a HelmChart's spec.
+type chartTemplate struct {
 	*delivery.Object
 
 	// Source is where the chart is.
 	Source delivery.Reference
 }
 
-// TemplateOf reads such fields, in an object of a namespace.
-func TemplateOf(content any, namespace string) ChartTemplate {
+// templateOf reads such fields, in an object of a namespace.
+func templateOf(content any, namespace string) chartTemplate {
 	spec, _ := content.(map[string]any)
-	t := ChartTemplate{Object: delivery.Wrap(spec)}
+	t := chartTemplate{Object: delivery.Wrap(spec)}
 	source, _ := t.Field("sourceRef").(map[string]any)
 	t.Source = delivery.ReferenceOf(delivery.Wrap(source), namespace)
 	return t
 }
 
-// TagOf is the tag of an OCIRepository: a range of versions comes before it, and without both it is latest.
+// tagOf is the tag of an OCIRepository: a range of versions comes before it, and without both it is latest.
 // https://fluxcd.io/flux/components/source/ocirepositories/#reference
-func TagOf(source *delivery.Object) string {
+func tagOf(source *delivery.Object) string {
 	if source.Text("spec", "ref", "semver") != "" || source.Text("spec", "ref", "digest") != "" {
 		return ""
 	}
 	return cmp.Or(source.Text("spec", "ref", "tag"), "latest")
 }
 
-// InNamespace gives objects the namespace of their release, as Helm does, where it matters which that is.
-func InNamespace(objects []*delivery.Object, namespace string) {
+// inNamespace gives objects the namespace of their release, as Helm does, where it matters which that is.
+func inNamespace(objects []*delivery.Object, namespace string) {
 	for _, o := range objects {
 		if o.GetNamespace() == "" && (kinds.Delivers(o) || kinds.Installs(o) || o.IsGate() || slices.Contains(kinds.Decisive, o.GetKind())) {
 			o.SetNamespace(namespace)
 		}
 	}
+}
+
+// Release is what helm-controller applies for a HelmRelease.
+// https://fluxcd.io/flux/components/helm/helmreleases/
+func (o Objects) Release(ctx context.Context, r helm.Renderer, by *delivery.Object, parent *delivery.Unit) (*delivery.Unit, error) {
+	switch {
+	case o.Templated[by]:
+		return nil, errors.New("some of its variables are not known")
+	case by.Field("spec", "kubeConfig") != nil:
+		return nil, errors.New("it is applied to another cluster (spec.kubeConfig)")
+	}
+	u := &delivery.Unit{Name: kinds.NameOf(by, parent), Tool: delivery.Helm, By: by, Parent: parent, Suspended: by.True("spec", "suspend")}
+	chart, files, err := o.chart(ctx, r, u)
+	if err != nil {
+		return nil, err
+	}
+	values, err := o.values(r.Tree, by, chart, files)
+	if err != nil {
+		return nil, err
+	}
+	namespace := cmp.Or(by.Text("spec", "targetNamespace"), by.GetNamespace())
+	rendering, err := r.Render(ctx, chart, charts.Release{
+		Name: releaseName(by), Namespace: namespace, Values: values, Upgrade: true,
+		SkipSchema: by.True("spec", "upgrade", "disableSchemaValidation"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	u.Charts = []string{helm.Name(chart)}
+	u.Objects, err = postRendered(by, helm.Placed(r.Tree, rendering.Objects))
+	if err != nil {
+		return nil, err
+	}
+	switch crds := helm.Placed(r.Tree, rendering.CRDs); {
+	case by.Text("spec", "upgrade", "crds") == "CreateReplace":
+		u.Kept = crds
+		u.Objects = append(u.Objects, crds...)
+	case by.Text("spec", "install", "crds") == "CreateReplace":
+		u.Installed = crds
+	}
+	inNamespace(u.Objects, namespace)
+	return u, nil
+}
+
+// chart finds that of a HelmRelease, and remembers where it is from.
+func (o Objects) chart(ctx context.Context, r helm.Renderer, u *delivery.Unit) (*charts.Chart, valuesFiles, error) {
+	by := u.By
+	if ref, ok := by.Field("spec", "chartRef").(map[string]any); ok {
+		to := delivery.ReferenceOf(delivery.Wrap(ref), by.GetNamespace())
+		switch to.Kind {
+		case "OCIRepository":
+			return o.chartOfArtifact(ctx, r, to)
+		case "HelmChart":
+			if object := o.Source("HelmChart", to); object != nil {
+				return o.chartOfTemplate(ctx, r, u, templateOf(object.Field("spec"), object.GetNamespace()))
+			}
+			return nil, valuesFiles{}, fmt.Errorf("HelmChart %s is not in this repository", to)
+		}
+		return nil, valuesFiles{}, fmt.Errorf("its chart comes from %s %s", to.Kind, to)
+	}
+	return o.chartOfTemplate(ctx, r, u, templateOf(by.Field("spec", "chart", "spec"), by.GetNamespace()))
+}
+
+func (o Objects) chartOfTemplate(ctx context.Context, r helm.Renderer, u *delivery.Unit, t chartTemplate) (*charts.Chart, valuesFiles, error) {
+	named := valuesFiles{names: t.Texts("valuesFiles"), ignoreMissing: t.True("ignoreMissingValuesFiles")}
+	switch name := t.Text("chart"); {
+	case name == "":
+		return nil, named, charts.ErrNotAsked
+	case t.Source.Kind == "HelmRepository":
+		chart, err := o.chartOfRepository(ctx, r, t.Source, name, t.Text("version"))
+		return chart, named, err
+	case t.Source.Kind != "GitRepository":
+		return nil, named, charts.ErrNotAsked
+	}
+	elsewhere, pinned := o.SourceIsHere(t.Source)
+	dir := r.Tree.Folder(t.Text("chart"))
+	switch {
+	case elsewhere != "":
+		return nil, named, errors.New(elsewhere)
+	case dir == "" || !files.HasChart(dir):
+		return nil, named, fmt.Errorf("there is no chart %s in this repository", t.Text("chart"))
+	}
+	u.Pinned, u.Dirs, named.below = pinned, []string{r.Tree.Relative(dir)}, r.Tree.Root
+	chart, err := helm.Load(r.Tree, dir)
+	if err != nil {
+		err = r.Tree.Shorten(err)
+	}
+	return chart, named, err
+}
+
+// chartOfRepository is one of a HelmRepository, of HTTP or OCI.
+func (o Objects) chartOfRepository(ctx context.Context, r helm.Renderer, from delivery.Reference, name, version string) (*charts.Chart, error) {
+	reference, err := o.inHelmRepository(from, name, version)
+	if err != nil {
+		return nil, err
+	}
+	return r.Chart(ctx, reference)
+}
+
+func (o Objects) inHelmRepository(from delivery.Reference, name, version string) (charts.Reference, error) {
+	source := o.known("HelmRepository", from)
+	if source == nil {
+		return charts.Reference{}, fmt.Errorf("HelmRepository %s is not in this repository", from)
+	}
+	return charts.Reference{Repository: source.Text("spec", "url"), Name: name, Version: version, Insecure: source.True("spec", "insecure")}, nil
+}
+
+// chartOfArtifact is that of an OCIRepository.
+func (o Objects) chartOfArtifact(ctx context.Context, r helm.Renderer, to delivery.Reference) (*charts.Chart, valuesFiles, error) {
+	reference, err := o.inOCIRepository(to)
+	if err != nil {
+		return nil, valuesFiles{}, err
+	}
+	chart, err := r.Chart(ctx, reference)
+	return chart, valuesFiles{}, err
+}
+
+func (o Objects) inOCIRepository(to delivery.Reference) (charts.Reference, error) {
+	source := o.known("OCIRepository", to)
+	if source == nil {
+		return charts.Reference{}, fmt.Errorf("OCIRepository %s is not in this repository", to)
+	}
+	return charts.Reference{
+		Repository: source.Text("spec", "url"), Insecure: source.True("spec", "insecure"), Digest: source.Text("spec", "ref", "digest"),
+		Version: source.Text("spec", "ref", "semver"), Tag: tagOf(source),
+	}, nil
+}
+
+// ReferenceOf is the chart of a HelmRelease that is not in this repository.
+func (o Objects) ReferenceOf(by *delivery.Object) (charts.Reference, bool) {
+	if ref, ok := by.Field("spec", "chartRef").(map[string]any); ok {
+		to := delivery.ReferenceOf(delivery.Wrap(ref), by.GetNamespace())
+		reference, err := o.inOCIRepository(to)
+		return reference, err == nil && to.Kind == "OCIRepository"
+	}
+	t := templateOf(by.Field("spec", "chart", "spec"), by.GetNamespace())
+	reference, err := o.inHelmRepository(t.Source, t.Text("chart"), t.Text("version"))
+	return reference, err == nil && t.Source.Kind == "HelmRepository" && t.Text("chart") != ""
 }

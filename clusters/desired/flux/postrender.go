@@ -11,10 +11,10 @@ import (
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
-// PostRendered are the objects of a release after its postRenderers and spec.commonMetadata. The manifests of crds/ are out
+// postRendered are the objects of a release after its postRenderers and spec.commonMetadata. The manifests of crds/ are out
 // of their reach.
 // https://fluxcd.io/flux/components/helm/helmreleases/#post-renderers
-func PostRendered(by *delivery.Object, objects []*delivery.Object) ([]*delivery.Object, error) {
+func postRendered(by *delivery.Object, objects []*delivery.Object) ([]*delivery.Object, error) {
 	for _, renderer := range by.Entries("spec", "postRenderers") {
 		content, ok := renderer.Field("kustomize").(map[string]any)
 		if !ok {

@@ -1,4 +1,4 @@
-package desired
+package flux
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
@@ -18,14 +19,14 @@ type valuesFiles struct {
 	ignoreMissing bool
 }
 
-// valuesOfRelease are its values, the later over the earlier: files of values, valuesFrom in its order, and spec.values.
-func (f *follower) valuesOfRelease(by *delivery.Object, chart *charts.Chart, files valuesFiles) (map[string]any, error) {
-	values, err := f.valuesInFiles(chart, files)
+// values are those of a HelmRelease, the later over the earlier: files of values, valuesFrom in its order, and spec.values.
+func (o Objects) values(t *files.Tree, by *delivery.Object, chart *charts.Chart, named valuesFiles) (map[string]any, error) {
+	values, err := o.valuesInFiles(t, chart, named)
 	if err != nil {
 		return nil, err
 	}
 	for _, from := range by.Entries("spec", "valuesFrom") {
-		if values, err = f.valuesFrom(values, by.GetNamespace(), from); err != nil {
+		if values, err = o.valuesFrom(values, by.GetNamespace(), from); err != nil {
 			return nil, err
 		}
 	}
@@ -34,14 +35,14 @@ func (f *follower) valuesOfRelease(by *delivery.Object, chart *charts.Chart, fil
 }
 
 // valuesInFiles are the values of valuesFiles: of the repository with a GitRepository, else of the chart.
-func (f *follower) valuesInFiles(chart *charts.Chart, files valuesFiles) (map[string]any, error) {
+func (o Objects) valuesInFiles(t *files.Tree, chart *charts.Chart, named valuesFiles) (map[string]any, error) {
 	values := map[string]any{}
-	for _, name := range files.names {
+	for _, name := range named.names {
 		content, found := chart.File(name)
-		if files.below != "" {
-			content, found = f.tree.Read(strings.TrimPrefix(name, "/"))
+		if named.below != "" {
+			content, found = t.Read(strings.TrimPrefix(name, "/"))
 		}
-		if !found && files.ignoreMissing {
+		if !found && named.ignoreMissing {
 			continue
 		}
 		if !found {
@@ -56,9 +57,9 @@ func (f *follower) valuesInFiles(chart *charts.Chart, files valuesFiles) (map[st
 }
 
 // valuesFrom adds the values of a ConfigMap or a Secret of this repository.
-func (f *follower) valuesFrom(values map[string]any, namespace string, from *delivery.Object) (map[string]any, error) {
+func (o Objects) valuesFrom(values map[string]any, namespace string, from *delivery.Object) (map[string]any, error) {
 	name := from.Text("kind") + " " + from.Text("name")
-	content, err := f.contentOf(namespace, from)
+	content, err := o.contentOf(namespace, from)
 	if err != nil {
 		// Whether one that is optional is there, the cluster knows; in this repository it is not.
 		return values, err
@@ -81,13 +82,13 @@ func (f *follower) valuesFrom(values map[string]any, namespace string, from *del
 }
 
 // contentOf is the entry of a ConfigMap or a Secret that a HelmRelease takes values from.
-func (f *follower) contentOf(namespace string, from *delivery.Object) (string, error) {
+func (o Objects) contentOf(namespace string, from *delivery.Object) (string, error) {
 	kind, name, key := from.Text("kind"), from.Text("name"), cmp.Or(from.Text("valuesKey"), "values.yaml")
-	object := f.held(kind, namespace, name)
+	object := o.Held(kind, namespace, name)
 	if object == nil {
 		return "", fmt.Errorf("%s %s, which holds some of its values, is not in this repository", kind, name)
 	}
-	if f.templated[object] {
+	if o.Templated[object] {
 		return "", fmt.Errorf("some variables of %s %s, which holds some of its values, are not known", kind, name)
 	}
 	if object.Field("sops") != nil {
@@ -105,14 +106,4 @@ func (f *follower) contentOf(namespace string, from *delivery.Object) (string, e
 		return string(decoded), err
 	}
 	return text, nil
-}
-
-// held is a ConfigMap or a Secret of a namespace, nil if it is not among the objects seen so far.
-func (f *follower) held(kind, namespace, name string) *delivery.Object {
-	for _, object := range f.cluster.Named(kind, "", name) {
-		if object.Is("", kind) && object.GetNamespace() == namespace {
-			return object
-		}
-	}
-	return nil
 }

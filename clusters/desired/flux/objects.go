@@ -1,0 +1,104 @@
+package flux
+
+import (
+	"fmt"
+
+	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/network"
+	"github.com/moult-dev/moult/policies/delivery"
+)
+
+// Objects are what is seen of a cluster so far.
+type Objects struct {
+	*delivery.Cluster
+
+	// Templated are those into which Flux puts values that cannot be known.
+	Templated map[*delivery.Object]bool
+}
+
+// ObjectsOf are those of a cluster, all of them known.
+func ObjectsOf(c *delivery.Cluster) Objects {
+	return Objects{c, map[*delivery.Object]bool{}}
+}
+
+// Source is one of Flux's among the objects seen so far; without a namespace it may be in any.
+func (o Objects) Source(kind string, from delivery.Reference) *delivery.Object {
+	for _, object := range o.Named(kind, from.Namespace, from.Name) {
+		if object.Is("source.toolkit.fluxcd.io", kind) {
+			return object
+		}
+	}
+	return nil
+}
+
+// Held is a ConfigMap or a Secret of a namespace, nil if it is not among the objects seen so far.
+func (o Objects) Held(kind, namespace, name string) *delivery.Object {
+	for _, object := range o.Named(kind, "", name) {
+		if object.Is("", kind) && object.GetNamespace() == namespace {
+			return object
+		}
+	}
+	return nil
+}
+
+// SourceIsHere says why what a reference names is not in this repository, empty if it is or may be; and the tag or
+// commit it is pinned to.
+func (o Objects) SourceIsHere(from delivery.Reference) (elsewhere, pinned string) {
+	if from.Kind != "GitRepository" && from.Kind != "" {
+		return fmt.Sprintf("it comes from %s %s", from.Kind, from.Name), ""
+	}
+	source := o.Source("GitRepository", from)
+	if source == nil {
+		return "", ""
+	}
+	if ours := o.Source("GitRepository", delivery.Reference{Name: "flux-system"}); ours != nil && network.Normal(source.Text("spec", "url")) != network.Normal(ours.Text("spec", "url")) {
+		return fmt.Sprintf("it comes from another repository, %s (GitRepository %s)", source.Text("spec", "url"), from.Name), ""
+	}
+	for _, how := range []string{"commit", "tag", "semver"} {
+		if at := source.Text("spec", "ref", how); at != "" {
+			return "", fmt.Sprintf("%s %s (GitRepository %s)", how, at, from.Name)
+		}
+	}
+	return "", ""
+}
+
+// known is a source among the objects seen so far, nil if there is none or if some of it is not known.
+func (o Objects) known(kind string, to delivery.Reference) *delivery.Object {
+	for _, object := range o.Named(kind, to.Namespace, to.Name) {
+		if object.Is("source.toolkit.fluxcd.io", kind) && !o.Templated[object] {
+			return object
+		}
+	}
+	return nil
+}
+
+// IgnoredFor is what source-controller leaves out of what a Kustomization is built from: by the .sourceignore files of the
+// repository, and then by spec.ignore of its GitRepository.
+// https://fluxcd.io/flux/components/source/gitrepositories/#excluding-files
+func (o Objects) IgnoredFor(t *files.Tree, kustomization *delivery.Object) func(path string, isDir bool) bool {
+	from := kustomization.SourceRef()
+	if from.Kind != "GitRepository" && from.Kind != "" {
+		return t.Ignored("")
+	}
+	return IgnoredBy(t, o.Source("GitRepository", from))
+}
+
+// IgnoredBy is the same for a GitRepository, nil if its own spec.ignore is not known.
+func IgnoredBy(t *files.Tree, source *delivery.Object) func(path string, isDir bool) bool {
+	if source == nil {
+		return t.Ignored("")
+	}
+	return t.Ignored(source.Text("spec", "ignore"))
+}
+
+// Included are the repositories that a GitRepository puts into its own.
+// https://fluxcd.io/flux/components/source/gitrepositories/#include
+func (o Objects) Included(source *delivery.Object) []*delivery.Object {
+	var found []*delivery.Object
+	if source.Is("source.toolkit.fluxcd.io", "GitRepository") {
+		for _, include := range source.Entries("spec", "include") {
+			found = append(found, o.Named("GitRepository", source.GetNamespace(), include.Text("repository", "name"))...)
+		}
+	}
+	return found
+}
