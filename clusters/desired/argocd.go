@@ -1,16 +1,13 @@
 package desired
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/argocd"
 	"github.com/moult-dev/moult/clusters/desired/files"
-	"github.com/moult-dev/moult/clusters/desired/helm"
 	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -98,9 +95,9 @@ func (f *follower) argoCDFolder(ctx context.Context, d delivery.Source, dir stri
 // empty for one from elsewhere.
 // https://argo-cd.readthedocs.io/en/stable/user-guide/helm/
 func (f *follower) argoCDChart(ctx context.Context, u *delivery.Unit, source *delivery.Object, dir string) {
-	err := errors.New("nothing is followed") // a survey asks about files only
+	err := errors.New("nothing is followed") // Wired renders no charts
 	if f.releases != nil {
-		err = f.addArgoCDChart(ctx, u, source, dir)
+		err = argocd.AddChart(ctx, f.charts, u, source, dir)
 	}
 	if err == nil {
 		return
@@ -113,54 +110,4 @@ func (f *follower) argoCDChart(ctx context.Context, u *delivery.Unit, source *de
 	if f.releases != nil {
 		f.notRendered[u.By] = err
 	}
-}
-
-func (f *follower) addArgoCDChart(ctx context.Context, u *delivery.Unit, source *delivery.Object, dir string) error {
-	chart, err := f.argoCDChartOf(ctx, u, source, dir)
-	if err != nil {
-		return err
-	}
-	values, err := (&argocd.Chart{Tree: f.tree, Unit: u, Source: source, Chart: chart, Dir: dir}).Values()
-	if err != nil {
-		return err
-	}
-	rendering, err := f.charts.Render(ctx, chart, charts.Release{
-		Name: cmp.Or(source.Text("helm", "releaseName"), u.By.GetName()), Values: values,
-		Namespace:   cmp.Or(source.Text("helm", "namespace"), u.By.Text("spec", "destination", "namespace")),
-		KubeVersion: source.Text("helm", "kubeVersion"), APIVersions: source.Texts("helm", "apiVersions"),
-		SkipSchema: source.True("helm", "skipSchemaValidation"),
-	})
-	if err != nil {
-		return err
-	}
-	if dir != "" {
-		u.Dirs = append(u.Dirs, f.tree.Relative(dir))
-		if at := source.Text("targetRevision"); argocd.IsPin(at) {
-			u.Pinned = "revision " + at
-		}
-	}
-	u.Charts = append(u.Charts, helm.Name(chart))
-	if !source.True("helm", "skipCrds") {
-		u.Objects = append(u.Objects, helm.Placed(f.tree, rendering.CRDs)...)
-	}
-	u.Objects = append(u.Objects, helm.Placed(f.tree, rendering.Objects)...)
-	return nil
-}
-
-func (f *follower) argoCDChartOf(ctx context.Context, u *delivery.Unit, source *delivery.Object, dir string) (*charts.Chart, error) {
-	if dir != "" {
-		if files := argocd.Overrides(u, dir); len(files) > 0 {
-			return nil, fmt.Errorf("its source is overridden by %s", f.tree.Relative(files[0]))
-		}
-		chart, err := helm.Load(f.tree, dir)
-		if err != nil {
-			err = f.tree.Shorten(err)
-		}
-		return chart, err
-	}
-	repository := source.Text("repoURL")
-	if repository != "" && !strings.Contains(repository, "://") {
-		repository = "oci://" + repository // Argo CD writes registries without a scheme
-	}
-	return f.charts.Chart(ctx, charts.Reference{Repository: repository, Name: source.Text("chart"), Version: source.Text("targetRevision")})
 }

@@ -171,3 +171,15 @@ func leavesOut(dir string, plain *render.Rendering) bool {
 	})
 	return missed || err != nil
 }
+
+// chartEntry fills a unit with what a chart makes, as somebody installs it by hand: an app of apps, as a rule.
+func (f *follower) chartEntry(ctx context.Context, unit *delivery.Unit, dir string, valueFiles []string) {
+	unit.Dirs = []string{f.tree.Relative(dir)}
+	if err := f.charts.AddEntry(ctx, unit, dir, valueFiles); err != nil {
+		unit.Unseen = "it is a chart that cannot be rendered: " + files.FailureOf(f.tree.Shorten(err))
+		f.hiddenOf(unit).add(dir)
+		for _, file := range valueFiles {
+			f.hiddenOf(unit).add(f.tree.Absolute(file))
+		}
+	}
+}

@@ -105,7 +105,7 @@ func (f *follower) argoCDChartElsewhere(ctx context.Context, u *delivery.Unit, s
 		return nil, errors.New("its values come from another source")
 	}
 	rendered := &delivery.Unit{Name: u.Name, By: u.By, Sources: u.Sources}
-	if err := f.addArgoCDChart(ctx, rendered, source, dir); err != nil {
+	if err := argocd.AddChart(ctx, f.charts, rendered, source, dir); err != nil {
 		return nil, err
 	}
 	return &render.Rendering{Name: dir, Objects: rendered.Objects}, nil

@@ -5,6 +5,8 @@
 package argocd
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"regexp"
@@ -13,22 +15,74 @@ import (
 
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/helm"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/unpacking"
 )
 
-// Chart is a source of an Application that is a chart.
-type Chart struct {
-	Tree   *files.Tree
-	Unit   *delivery.Unit
-	Source *delivery.Object
-	*charts.Chart
-	// Dir is its folder in this repository, empty for one from elsewhere.
-	Dir string
+// AddChart adds to a unit what a source makes that is a chart. Dir is its folder in the repository, empty for a chart from elsewhere.
+func AddChart(ctx context.Context, r helm.Renderer, u *delivery.Unit, source *delivery.Object, dir string) error {
+	chart, err := chartOf(ctx, r, u, source, dir)
+	if err != nil {
+		return err
+	}
+	values, err := (&chartSource{tree: r.Tree, unit: u, source: source, Chart: chart, dir: dir}).values()
+	if err != nil {
+		return err
+	}
+	rendering, err := r.Render(ctx, chart, charts.Release{
+		Name: cmp.Or(source.Text("helm", "releaseName"), u.By.GetName()), Values: values,
+		Namespace:   cmp.Or(source.Text("helm", "namespace"), u.By.Text("spec", "destination", "namespace")),
+		KubeVersion: source.Text("helm", "kubeVersion"), APIVersions: source.Texts("helm", "apiVersions"),
+		SkipSchema: source.True("helm", "skipSchemaValidation"),
+	})
+	if err != nil {
+		return err
+	}
+	if dir != "" {
+		u.Dirs = append(u.Dirs, r.Tree.Relative(dir))
+		if at := source.Text("targetRevision"); IsPin(at) {
+			u.Pinned = "revision " + at
+		}
+	}
+	u.Charts = append(u.Charts, helm.Name(chart))
+	if !source.True("helm", "skipCrds") {
+		u.Objects = append(u.Objects, helm.Placed(r.Tree, rendering.CRDs)...)
+	}
+	u.Objects = append(u.Objects, helm.Placed(r.Tree, rendering.Objects)...)
+	return nil
 }
 
-// Values are put together as the command line of `helm template` that Argo CD runs: files, then values, then parameters.
-func (c *Chart) Values() (map[string]any, error) {
+func chartOf(ctx context.Context, r helm.Renderer, u *delivery.Unit, source *delivery.Object, dir string) (*charts.Chart, error) {
+	if dir != "" {
+		if files := Overrides(u, dir); len(files) > 0 {
+			return nil, fmt.Errorf("its source is overridden by %s", r.Tree.Relative(files[0]))
+		}
+		chart, err := helm.Load(r.Tree, dir)
+		if err != nil {
+			err = r.Tree.Shorten(err)
+		}
+		return chart, err
+	}
+	repository := source.Text("repoURL")
+	if repository != "" && !strings.Contains(repository, "://") {
+		repository = "oci://" + repository // Argo CD writes registries without a scheme
+	}
+	return r.Chart(ctx, charts.Reference{Repository: repository, Name: source.Text("chart"), Version: source.Text("targetRevision")})
+}
+
+// chartSource is a source of an Application that is a chart.
+type chartSource struct {
+	*charts.Chart
+
+	tree   *files.Tree
+	unit   *delivery.Unit
+	source *delivery.Object
+	dir    string
+}
+
+// values are put together as the command line of `helm template` that Argo CD runs: files, then values, then parameters.
+func (c *chartSource) values() (map[string]any, error) {
 	values, err := c.valuesOfFiles()
 	if err != nil {
 		return nil, err
@@ -39,7 +93,7 @@ func (c *Chart) Values() (map[string]any, error) {
 	}
 	values = charts.Merge(values, own)
 	for _, text := range []bool{false, true} { // Helm takes --set before --set-string
-		for _, p := range c.Source.Entries("helm", "parameters") {
+		for _, p := range c.source.Entries("helm", "parameters") {
 			if p.True("forceString") != text {
 				continue
 			}
@@ -48,7 +102,7 @@ func (c *Chart) Values() (map[string]any, error) {
 			}
 		}
 	}
-	for _, p := range c.Source.Entries("helm", "fileParameters") {
+	for _, p := range c.source.Entries("helm", "fileParameters") {
 		content, err := c.file(p.Text("path"))
 		if err != nil {
 			return nil, err
@@ -61,11 +115,11 @@ func (c *Chart) Values() (map[string]any, error) {
 }
 
 // ownValues are those in the Application itself.
-func (c *Chart) ownValues() (map[string]any, error) {
-	if values, ok := c.Source.Field("helm", "valuesObject").(map[string]any); ok && len(values) > 0 {
+func (c *chartSource) ownValues() (map[string]any, error) {
+	if values, ok := c.source.Field("helm", "valuesObject").(map[string]any); ok && len(values) > 0 {
 		return values, nil
 	}
-	text := c.Source.Text("helm", "values")
+	text := c.source.Text("helm", "values")
 	var checked any
 	if err := unpacking.Unmarshal([]byte(text), &checked); err != nil {
 		return nil, fmt.Errorf("helm.values: %w", err)
@@ -74,7 +128,7 @@ func (c *Chart) ownValues() (map[string]any, error) {
 }
 
 // set is one parameter. Argo CD takes commas for part of the value.
-func (c *Chart) set(values map[string]any, parameter *delivery.Object, text bool) error {
+func (c *chartSource) set(values map[string]any, parameter *delivery.Object, text bool) error {
 	value, err := c.expanded(fmt.Sprint(parameter.Field("value")))
 	if err != nil {
 		return err
@@ -89,12 +143,12 @@ func (c *Chart) set(values map[string]any, parameter *delivery.Object, text bool
 var unescapedComma = regexp.MustCompile(`(^|[^\\]),`)
 
 // isOurs reports whether a source that lends its files is of this repository.
-func (c *Chart) isOurs(reference string) error {
-	i := slices.IndexFunc(c.Unit.Sources, func(s delivery.Source) bool { return s.Settings.Text("ref") == reference })
+func (c *chartSource) isOurs(reference string) error {
+	i := slices.IndexFunc(c.unit.Sources, func(s delivery.Source) bool { return s.Settings.Text("ref") == reference })
 	if i < 0 {
 		return fmt.Errorf("no source has the ref %s", reference)
 	}
-	if url := Elsewhere(c.Unit, c.Unit.Sources[i].Settings); url != "" {
+	if url := Elsewhere(c.unit, c.unit.Sources[i].Settings); url != "" {
 		return fmt.Errorf("its values come from another repository, %s", url)
 	}
 	return nil
@@ -102,14 +156,14 @@ func (c *Chart) isOurs(reference string) error {
 
 // expanded puts in the variables of Argo CD's build environment.
 // https://argo-cd.readthedocs.io/en/stable/user-guide/build-environment/
-func (c *Chart) expanded(text string) (string, error) {
+func (c *chartSource) expanded(text string) (string, error) {
 	if !strings.Contains(text, "$") {
 		return text, nil
 	}
 	known := map[string]string{
-		"ARGOCD_APP_NAME": c.Unit.By.GetName(), "ARGOCD_APP_NAMESPACE": c.Unit.By.Text("spec", "destination", "namespace"),
-		"ARGOCD_APP_SOURCE_PATH": c.Source.Text("path"), "ARGOCD_APP_SOURCE_REPO_URL": c.Source.Text("repoURL"),
-		"ARGOCD_APP_SOURCE_TARGET_REVISION": c.Source.Text("targetRevision"), "$": "$",
+		"ARGOCD_APP_NAME": c.unit.By.GetName(), "ARGOCD_APP_NAMESPACE": c.unit.By.Text("spec", "destination", "namespace"),
+		"ARGOCD_APP_SOURCE_PATH": c.source.Text("path"), "ARGOCD_APP_SOURCE_REPO_URL": c.source.Text("repoURL"),
+		"ARGOCD_APP_SOURCE_TARGET_REVISION": c.source.Text("targetRevision"), "$": "$",
 	}
 	var lacks string
 	expanded := os.Expand(text, func(name string) string {

@@ -30,7 +30,7 @@ type valueFile struct {
 func (v valueFile) isPattern() bool { return strings.ContainsAny(v.path, "*?[") }
 
 // valuesOfFiles merges helm.valueFiles in their order.
-func (c *Chart) valuesOfFiles() (map[string]any, error) {
+func (c *chartSource) valuesOfFiles() (map[string]any, error) {
 	files, err := c.valueFiles()
 	if err != nil {
 		return nil, err
@@ -51,8 +51,8 @@ func (c *Chart) valuesOfFiles() (map[string]any, error) {
 // valueFiles are the files that Helm gets, in their order, each once. A pattern means all files that match it, except those
 // that are named themselves, which have their own place. Before Argo CD 3.4 a pattern is the name of a file.
 // https://github.com/argoproj/argo-cd/blob/v3.5.7/reposerver/repository/repository.go (getResolvedValueFiles)
-func (c *Chart) valueFiles() (files []valueFile, err error) {
-	names := c.Source.Texts("helm", "valueFiles")
+func (c *chartSource) valueFiles() (files []valueFile, err error) {
+	names := c.source.Texts("helm", "valueFiles")
 	entries, explicit := make([]valueFile, len(names)), map[valueFile]bool{}
 	for i, name := range names {
 		if entries[i], err = c.locate(name); err != nil {
@@ -65,7 +65,7 @@ func (c *Chart) valueFiles() (files []valueFile, err error) {
 		if entry.isPattern() {
 			meant, err = c.matching(entry, names[i])
 			meant = slices.DeleteFunc(meant, func(v valueFile) bool { return explicit[v] })
-		} else if c.Source.True("helm", "ignoreMissingValueFiles") && !c.exists(entry) {
+		} else if c.source.True("helm", "ignoreMissingValueFiles") && !c.exists(entry) {
 			continue
 		}
 		if err != nil {
@@ -81,7 +81,7 @@ func (c *Chart) valueFiles() (files []valueFile, err error) {
 }
 
 // file reads a file of values or parameters.
-func (c *Chart) file(name string) ([]byte, error) {
+func (c *chartSource) file(name string) ([]byte, error) {
 	file, err := c.locate(name)
 	if err == nil && file.isPattern() {
 		err = fmt.Errorf("the files %s are a pattern", name)
@@ -93,27 +93,27 @@ func (c *Chart) file(name string) ([]byte, error) {
 	return content, err
 }
 
-func (c *Chart) read(file valueFile) ([]byte, bool) {
+func (c *chartSource) read(file valueFile) ([]byte, bool) {
 	if file.inChart {
 		return c.File(file.path)
 	}
-	return c.Tree.Read(file.path)
+	return c.tree.Read(file.path)
 }
 
 // exists is about whatever is there, be it a folder or a link that leads out: these are not missing, and Helm fails.
-func (c *Chart) exists(file valueFile) bool {
+func (c *chartSource) exists(file valueFile) bool {
 	if file.inChart {
 		_, found := c.File(file.path)
 		return found
 	}
-	_, err := os.Lstat(c.Tree.Absolute(file.path))
+	_, err := os.Lstat(c.tree.Absolute(file.path))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // locate finds out where an entry leads: into the chart, into the repository if it begins with a slash, or into another
 // source if it begins with $name/. Why it cannot be known is the error.
 // https://github.com/argoproj/argo-cd/blob/v3.5.7/util/io/path/resolved.go (ResolveValueFilePathOrUrl)
-func (c *Chart) locate(written string) (valueFile, error) {
+func (c *chartSource) locate(written string) (valueFile, error) {
 	name, lent := written, false
 	if reference, rest, _ := strings.Cut(name, "/"); strings.HasPrefix(reference, "$") && !strings.HasPrefix(reference, "$ARGOCD_") {
 		if err := c.isOurs(strings.TrimPrefix(reference, "$")); err != nil {
@@ -129,12 +129,12 @@ func (c *Chart) locate(written string) (valueFile, error) {
 		return valueFile{}, fmt.Errorf("the file %s is a template", written)
 	case strings.Contains(name, "://"):
 		return valueFile{}, fmt.Errorf("the file %s is not in this repository", written)
-	case c.Dir == "" && !lent:
+	case c.dir == "" && !lent:
 		return valueFile{path.Clean(strings.TrimLeft(name, "/")), true}, nil
 	case !strings.HasPrefix(name, "/"):
-		name = path.Join(c.Tree.Relative(c.Dir), name)
+		name = path.Join(c.tree.Relative(c.dir), name)
 	}
-	resolved, err := delinked(c.Tree, path.Clean(strings.TrimLeft(name, "/")))
+	resolved, err := delinked(c.tree, path.Clean(strings.TrimLeft(name, "/")))
 	if err != nil {
 		return valueFile{}, fmt.Errorf("the file %s: %w", written, err)
 	}
@@ -160,17 +160,17 @@ func delinked(t *files.Tree, name string) (string, error) {
 }
 
 // matching are the files that match a pattern, in lexical order, as the library finds them that Argo CD uses.
-func (c *Chart) matching(pattern valueFile, written string) ([]valueFile, error) {
+func (c *chartSource) matching(pattern valueFile, written string) ([]valueFile, error) {
 	if pattern.inChart {
 		return nil, fmt.Errorf("the files %s of a chart from elsewhere are a pattern", written)
 	}
 	base, _ := doublestar.SplitPattern(pattern.path)
-	for _, submodule := range slices.Sorted(maps.Keys(c.Tree.Submodules)) {
+	for _, submodule := range slices.Sorted(maps.Keys(c.tree.Submodules)) {
 		if files.Inside(submodule, base) || files.Inside(base, submodule) {
 			return nil, fmt.Errorf("the files %s may be in the submodule %s", written, submodule)
 		}
 	}
-	root, err := os.OpenRoot(c.Tree.Root)
+	root, err := os.OpenRoot(c.tree.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func (c *Chart) matching(pattern valueFile, written string) ([]valueFile, error)
 	if err != nil {
 		return nil, fmt.Errorf("the files %s: %w", written, err)
 	}
-	if len(found) == 0 && !c.Source.True("helm", "ignoreMissingValueFiles") {
+	if len(found) == 0 && !c.source.True("helm", "ignoreMissingValueFiles") {
 		return nil, fmt.Errorf("there are no files of values %s", written)
 	}
 	return words.Of(found, func(name string) valueFile { return valueFile{name, false} }), nil

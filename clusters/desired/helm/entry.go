@@ -1,6 +1,14 @@
 package helm
 
-import "strings"
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/policies/delivery"
+)
 
 // valuesAre stands between a chart that is an entry point and its files of values.
 const valuesAre = "?values="
@@ -17,4 +25,33 @@ func ValuesOf(entry string) (folder string, values []string) {
 // EntryOf writes such an entry point.
 func EntryOf(folder string, values ...string) string {
 	return folder + valuesAre + strings.Join(values, ",")
+}
+
+// AddEntry adds to a unit what a chart makes that is an entry point. Files of values are looked for beside the chart, then from the root of
+// the repository.
+func (r Renderer) AddEntry(ctx context.Context, unit *delivery.Unit, dir string, valueFiles []string) error {
+	chart, err := Load(r.Tree, dir)
+	if err != nil {
+		return err
+	}
+	values := map[string]any{}
+	for _, name := range valueFiles {
+		content, found := r.Tree.Read(r.Tree.Relative(filepath.Join(dir, filepath.FromSlash(name))))
+		if !found {
+			content, found = r.Tree.Read(name)
+		}
+		if !found {
+			return fmt.Errorf("there is no file of values %s", name)
+		}
+		if values, err = charts.WithFile(values, name, content); err != nil {
+			return err
+		}
+	}
+	rendering, err := r.Render(ctx, chart, charts.Release{Name: chart.Name(), Namespace: "default", Values: values})
+	if err != nil {
+		return err
+	}
+	unit.Charts = []string{Name(chart)}
+	unit.Objects = append(Placed(r.Tree, rendering.CRDs), Placed(r.Tree, rendering.Objects)...)
+	return nil
 }
