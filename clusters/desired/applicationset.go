@@ -2,6 +2,7 @@ package desired
 
 import (
 	"context"
+	"slices"
 
 	"github.com/moult-dev/moult/clusters/desired/appset"
 	"github.com/moult-dev/moult/clusters/desired/files"
@@ -53,7 +54,12 @@ func (f *follower) hideSet(ctx context.Context, u *delivery.Unit) {
 			folders = append(folders, f.foldersLike(u.By, source.Path)...)
 		}
 	}
-	if much != files.Wires || len(folders) == 0 || len(folders) > mostFolders || appset.HoldsKey(u.By.Field("spec", "generators"), "template") {
+	isChart := func(s delivery.Source) bool { return s.Path == "" && s.Settings.Text("chart") != "" }
+	ofTemplate := appset.HoldsKey(u.By.Field("spec", "generators"), "template")
+	if much == files.Wires && len(u.Sources) > 0 && !slices.ContainsFunc(u.Sources, func(s delivery.Source) bool { return !isChart(s) }) && !ofTemplate {
+		return // charts of a registry, so nothing in this repository
+	}
+	if much != files.Wires || len(folders) == 0 || len(folders) > mostFolders || ofTemplate {
 		f.hiddenOf(u).widen(much)
 		return
 	}

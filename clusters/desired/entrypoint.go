@@ -117,7 +117,8 @@ func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error
 			rendering, err = plain, nil
 		}
 	}
-	if err != nil && f.hide(unit, dir, err) {
+	if err != nil && named && f.hide(unit, dir, err) { // what a whole repository lacks is asked about where it changes
+		f.hiddenOf(unit).widen(files.Wires) // its Kustomizations and Applications may be of any folder
 		return nil
 	}
 	if err != nil {

@@ -85,6 +85,9 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 	raw := files{"entry/h.yaml": helm("chart: {spec: {chart: raw}}, values: {resources: [{apiVersion: v1, kind: X, x: 1}], image: \"a\\nx: 1\"}")}
 	plugin := files{"entry/a.yaml": app("a", "source: {path: p, plugin: {}}"), "p/x.txt": "a", "base/kustomization.yaml": "resources: [x.yaml]\n", "base/x.yaml": configMap("x"), "base/crd.yaml": crd("x")}
 	set := files{"entry/a.yaml": object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{clusters: {}}], template: {metadata: {name: a}, spec: {source: {path: 'at/{{name}}'}}}"), "at/one/crd.yaml": crd("x"), "at/one/x.yaml": configMap("x")}
+	ofSource := func(source string) files {
+		return files{"entry/a.yaml": object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{clusters: {}}], template: {metadata: {name: a}, spec: {source: {"+source+"}}}"), "at/one/crd.yaml": crd("x")}
+	}
 	ofValues := func(more, template string) files {
 		return files{
 			"entry/a.yaml":    object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{merge: {mergeKeys: [name], generators: [{clusters: {values: {root: at, env: one}}}, {list: {elements: [{name: x, values.env: two}]}}"+more+"]}}], template: {metadata: {name: a}, spec: {source: {path: '"+template+"'}}}"),
@@ -121,6 +124,9 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 		"a list of files that a plugin may read":  {plugin, "base/kustomization.yaml", "x.yaml", "crd.yaml", false},
 		"whatever a plugin may read":              {plugin, "base/x.yaml", "name: x", "name: y", false},
 		"a CRD that an ApplicationSet may apply":  {set, "at/one/crd.yaml", "v1}", "v2}", false},
+		"what an ApplicationSet's chart uses not": {ofSource("chart: c, repoURL: r.example.com"), "at/one/crd.yaml", "v1}", "v2}", true},
+		"what an ApplicationSet may well use":     {ofSource("path: '{{x}}'"), "at/one/crd.yaml", "v1}", "v2}", false},
+		"a chart below an entry point of Helm's":  {files{"entry/kustomization.yaml": "helmCharts: [{name: c, repo: https://r.example.com, version: 1.0.0}]\nresources: [a.yaml]\n", "entry/a.yaml": app("a", "source: {path: apps}"), "apps/kustomization.yaml": "helmCharts: [{name: d, version: 1.0.0}]\n"}, "apps/kustomization.yaml", "1.0.0", "2.0.0", false},
 		"what else an ApplicationSet may apply":   {set, "at/one/x.yaml", "name: x", "name: y", true},
 		"a CRD of a value of an ApplicationSet":   {ofValues("", "{{values.root}}/{{ .values.env }}"), "at/two/crd.yaml", "v1}", "v2}", false},
 		"a CRD of none of the values":             {ofValues("", "{{values.root}}/{{values.env}}"), "at/three/crd.yaml", "v1}", "v2}", true},
