@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 
+	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/flux"
@@ -20,7 +22,7 @@ import (
 func Wired(ctx context.Context, tree *repository.Tree) (*delivery.Cluster, error) {
 	t := files.Of(tree)
 	c := &delivery.Cluster{Name: t.Name}
-	f := &follower{tree: t, seen: map[string]bool{}, cluster: c, known: flux.ObjectsOf(c)}
+	f := &follower{Options: Options{Repositories: notFetched{}}, tree: t, seen: map[string]bool{}, cluster: c, known: flux.ObjectsOf(c)}
 	found := &delivery.Unit{Name: t.Name}
 	var unread []delivery.Unseen
 	err := t.Each(t.Dir, func(string) bool { return false }, func(file string) error {
@@ -46,7 +48,7 @@ func Wired(ctx context.Context, tree *repository.Tree) (*delivery.Cluster, error
 			unread = append(unread, t.Unseen(file, content, "it is about what Flux or Argo CD applies, and fails: "+files.FailureOf(f.tree.Shorten(failed))))
 			return nil
 		}
-		found.Objects = append(found.Objects, files.Placed(read, f.tree.Place)...)
+		found.Objects = append(found.Objects, slices.DeleteFunc(files.Placed(read, f.tree.Place), isPatch)...)
 		return nil
 	})
 	if err != nil || len(found.Objects)+len(unread)+len(t.Submodules) == 0 {
@@ -56,4 +58,17 @@ func Wired(ctx context.Context, tree *repository.Tree) (*delivery.Cluster, error
 	err = f.follow(ctx)
 	f.cluster.Unseen = append(f.cluster.Unseen, unread...)
 	return f.cluster, err
+}
+
+// notFetched has no other repository, so that what is taken from a tag of one is not looked for in this one.
+type notFetched struct{}
+
+// Fetch implements RepositorySource.
+func (notFetched) Fetch(context.Context, string, string) (*repository.Tree, error) {
+	return nil, charts.ErrNotAsked
+}
+
+// isPatch reports whether an object is a Kustomization of Flux only together with another file: alone, it lacks what Flux requires.
+func isPatch(object *delivery.Object) bool {
+	return object.Is("kustomize.toolkit.fluxcd.io", "Kustomization") && object.Field("spec", "sourceRef") == nil
 }

@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/clusters/desired/scan"
 )
 
 // A file that cannot be read is unseen if it may make Flux or Argo CD apply something, and it is said what it is.
@@ -36,5 +37,43 @@ func TestATemplateOfWhatIsAppliedIsUnseen(t *testing.T) {
 			}
 			g.Expect(cluster.Unseen).To(ConsistOf(And(HaveField("Name", "templates/a.yaml"), HaveField("Why", HavePrefix(c.why)))))
 		})
+	}
+}
+
+// A repository as a whole can seldom be built. So it must not be built for a Kustomization that is of another one, or for a patch of one.
+func TestAmongAllFilesNoKustomizationOfAnotherRepositoryIsBuiltHere(t *testing.T) {
+	const kustomization = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a, namespace: b}\n"
+	const source = "---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: s, namespace: b}\nspec: {url: https://example.com/s, ref: {tag: v1}}\n"
+	for name, c := range map[string]struct{ content, unseen string }{
+		"of a tag": {kustomization + "spec: {path: ., sourceRef: {kind: GitRepository, name: s}}\n" + source, "it is taken from tag v1 (GitRepository s), which need not be what lies here"},
+		"a patch":  {kustomization + "spec: {postBuild: {substitute: {x: y}}}\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			cluster, err := desired.Wired(t.Context(), opened(t, files{"a.yaml": c.content, "values.yaml": "no: manifest\n"}))
+			g.Expect(err).NotTo(HaveOccurred())
+			for _, u := range cluster.Units {
+				g.Expect(u.Err).NotTo(HaveOccurred())
+			}
+			if c.unseen != "" {
+				g.Expect(cluster.Unseen).To(ContainElement(HaveField("Why", c.unseen)))
+			}
+		})
+	}
+}
+
+// A key of YAML is no path. Else each change below a folder with the name of one would count.
+func TestAKeyNamesNoFolder(t *testing.T) {
+	sum := func(config, content string) string {
+		cluster, err := scan.OtherTools(t.Context(), opened(t, files{"talos/talconfig.yaml": config, "kubernetes/a.yaml": content}), nil, scan.Options{})
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		NewWithT(t).Expect(cluster.Unseen).To(HaveLen(1))
+		return cluster.Unseen[0].Fingerprint
+	}
+	g := NewWithT(t)
+	const config = "extraManifests: [https://example.com/a.yaml]\nkubernetes:\n  version: 1\n"
+	g.Expect(sum(config, configMap("x"))).To(Equal(sum(config, configMap("y"))))
+	for _, path := range []string{"- kubernetes\n", "- ../kubernetes\n", "of: kubernetes\n", "other: {at: kubernetes}\n"} {
+		g.Expect(sum(config+path, configMap("x"))).NotTo(Equal(sum(config+path, configMap("y"))), path)
 	}
 }

@@ -8,6 +8,7 @@ package commands
 import (
 	"cmp"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -55,6 +56,9 @@ type judged struct {
 
 // In reads a file. Its lines without comments are given to the shell.
 func In(file string, content []byte) (found Found) {
+	if detect.YAML.MatchString("/" + filepath.Base(file)) {
+		content = withoutCRDs(content)
+	}
 	text := detect.WithoutComments(string(content))
 	first, _, _ := strings.Cut(string(content), "\n")
 	all, does, bundle := judgedIn(jobsIn(file, first, text), text)
@@ -93,6 +97,9 @@ func judgedIn(jobs []job, text string) (found []judged, does effect, bundle []st
 	var all []statement
 	for _, one := range jobs {
 		all = append(all, one.statements...)
+	}
+	if len(all) == 0 {
+		return nil, 0, nil // of a manifest, most often
 	}
 	stands := standing(text, all)
 	for _, job := range jobs {
@@ -134,10 +141,19 @@ func runLoaded(all []judged, stands map[string]call) {
 	}
 }
 
+// withoutDocuments is the text of a statement without the manifests in it, whose addresses are for people and other programs.
+func (j judged) withoutDocuments() string {
+	text := j.text
+	for _, document := range j.documents {
+		text = strings.ReplaceAll(text, strings.TrimSpace(document), "")
+	}
+	return text
+}
+
 // counts reports whether a statement matters for CRDs, in a file whose commands do all of this.
 func (j judged) counts(all effect) bool {
 	switch {
-	case j.unread, j.does&brings != 0, j.does&applies != 0 && (j.does&loads != 0 || strings.Contains(j.text, "https://")):
+	case j.unread, j.does&brings != 0, j.does&applies != 0 && (j.does&loads != 0 || strings.Contains(j.withoutDocuments(), "https://")):
 		return true
 	case j.does&loads != 0 && j.does&runs != 0:
 		return !ofItself.MatchString(j.text)

@@ -38,6 +38,30 @@ func TestScriptsWithinScriptsAreBounded(t *testing.T) {
 	g.Expect(In("a.sh", []byte(within)).About).To(ContainSubstring("https://example.com/crds.yaml"))
 }
 
+// What an address in a manifest leads to is not applied with it. One among the arguments is, and a manifest may make another tool apply something.
+func TestAddressesInManifestsOfAScriptAreNotApplied(t *testing.T) {
+	g := NewWithT(t)
+	script := func(arguments, kind string) string {
+		return In("a.sh", []byte("cat <<EOF | kubectl create -f -"+arguments+"\napiVersion: example.com/v1\nkind: "+kind+"\nspec:\n  url: https://example.com\nEOF\n")).About
+	}
+	g.Expect(script("", "Workflow")).To(BeEmpty())
+	g.Expect(script(" -f https://example.com/crds.yaml", "Workflow")).NotTo(BeEmpty())
+	g.Expect(script("", "Application")).NotTo(BeEmpty())
+}
+
+// A CRD has no commands, although its descriptions name some. What stands beside it in a file may have some.
+func TestCRDsAreNotReadForCommands(t *testing.T) {
+	g := NewWithT(t)
+	const crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: a\nspec:\n  description: |\n    helm upgrade --version 1\n"
+	const job = "apiVersion: batch/v1\nkind: Job\nspec:\n  command: [helm]\n"
+	for text, left := range map[string]string{
+		crd: "", "---\n" + crd: "", job: job, crd + "---\n" + job: job,
+		crd + "run: helm upgrade\n": crd + "run: helm upgrade\n", crd + "{{ end }}\n": crd + "{{ end }}\n",
+	} {
+		g.Expect(strings.TrimSpace(string(withoutCRDs([]byte(text))))).To(Equal(strings.TrimSpace(left)))
+	}
+}
+
 func FuzzScripts(f *testing.F) {
 	for _, text := range []string{"run \"$(kubectl apply -f x)\"", "sh -c 'sudo sh -c \"kubectl apply -f ${X:-$(cat y)}\"'", "cat <<E | kubectl apply -f -\nx\nE\n"} {
 		f.Add("a.sh", text)

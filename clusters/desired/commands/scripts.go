@@ -39,6 +39,24 @@ var (
 	item   = regexp.MustCompile(`(?m)\n[ \t]*-[ \t]+(\S+)$`)
 )
 
+// ofCRD is a field of a CRD at its outermost level.
+var ofCRD = regexp.MustCompile(`^(?:apiVersion: *["']?apiextensions\.k8s\.io/\w+["']?|kind: *["']?CustomResourceDefinition["']?|metadata:|spec:|status:)\s*$`)
+
+// withoutCRDs is a text of YAML without the documents that are CRDs and nothing else. No command is in a CRD, and there are large ones.
+func withoutCRDs(text []byte) []byte {
+	if !detect.CRD.Match(text) {
+		return text
+	}
+	return []byte(strings.Join(slices.DeleteFunc(strings.Split(string(text), "\n---"), func(document string) bool {
+		for line := range strings.Lines(document) {
+			if !strings.ContainsAny(line[:1], " \n\r#-") && !ofCRD.MatchString(line) {
+				return false
+			}
+		}
+		return true
+	}), "\n---"))
+}
+
 // jobsIn are the jobs of a file, by its name and its first line.
 func jobsIn(file, first, text string) []job {
 	name := ofTemplate.ReplaceAllString(filepath.Base(file), "")

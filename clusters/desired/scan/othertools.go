@@ -166,11 +166,18 @@ func filesOfProject(dir string) []string {
 	})
 }
 
-// word is what may be the path of a file.
-var word = regexp.MustCompile(`[\w./-]+`)
+var (
+	// word is what may be the path of a file.
+	word = regexp.MustCompile(`[\w./-]+`)
+	// ofKey is a key of YAML, which is no path, although there may be a folder of its name.
+	ofKey = regexp.MustCompile(`(?m)^([ \t]*(?:-[ \t]+)*)["']?\w+["']?:([ \t]|$)`)
+)
 
 // namedIn are all files and folders of the repository that a text in a file names, as seen from its folder or from the root.
 func (s *scan) namedIn(file, text string) (named []string) {
+	if detect.YAML.MatchString("/" + filepath.Base(file)) {
+		text = ofKey.ReplaceAllString(text, "$1:$2")
+	}
 	for _, name := range word.FindAllString(text, -1) {
 		for _, dir := range []string{filepath.Dir(file), s.tree.Root} {
 			at := filepath.Join(dir, filepath.FromSlash(name))
