@@ -40,7 +40,14 @@ func uninstalled(p *play) {
 	p.Await("Moult is installed", stage.Patience, p.There(installed, true))
 	p.Await("the policies are in force", stage.Patience, p.Guarded())
 
-	widgets := p.OptOut(guide, moult, func() { p.g.Expect(p.argo.Terminate(p.T.Context(), p.application)).To(Succeed()) })
+	widgets := p.OptOut(guide, moult, func() {
+		own.Commit(stage.Upgraded(p.T, files), "the next release")
+		own.Tag("v0.1.1")
+		for name, manifest := range children {
+			children[name] = strings.Replace(manifest, "v0.1.0", "v0.1.1", 1)
+		}
+		synced(fleet.Commit(children, "the next release"))
+	}, func() { p.g.Expect(p.argo.Terminate(p.T.Context(), p.application)).To(Succeed()) })
 	for name, manifest := range children {
 		children[name] = strings.Replace(manifest, "  namespace: argocd\n", "  namespace: argocd\n  finalizers: ["+guide.Line("resources-finalizer")+"]\n", 1)
 	}

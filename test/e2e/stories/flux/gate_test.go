@@ -1,9 +1,11 @@
 package flux_test
 
 import (
+	"os"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/test/e2e/stories/stage"
@@ -82,6 +84,28 @@ func squashed(p *play) {
 	p.Await("put right", stage.Patience, p.flux.ReadyAt(crds, p.push(storageFlip, nil)))
 	p.Await("unserved", stage.Patience, p.flux.ReadyAt(crds, p.push(unserved, nil)))
 	p.Await("removed", stage.Patience, p.flux.ReadyAt(crds, p.push(removal, nil)))
+	p.AllAlive(before)
+}
+
+// missedCommits is squashed, with what docs/guides/many-clusters.md has instead of a commit for each of the others. The tool is not
+// stopped: it applies no CRD while the gate is not ready.
+func missedCommits(p *play) {
+	guide := stage.OpenGuide(p.T, "guides/many-clusters.md", map[string]*rest.Config{"oslo": p.Config})
+	p.StartMoult(p.T)
+	p.Witness(p.T, p.RemovalReady(), p.Versions(stage.NewVersion))
+	p.install(twoVersions, nil, gateAndCRDs...)
+	before := p.CreateWidgets(p.T, 20)
+	revision := p.push(removal, nil)
+	p.Await("its gate refuses the last commit alone", stage.Patience, p.fails(gate, revision, "status: 'Failed'"))
+	p.Await("kubectl get vr", stage.Patience, p.RemovalSays(v1alpha1.ReasonIntermediateRevisionRequired))
+
+	repository := p.T.TempDir()
+	p.g.Expect(os.CopyFS(repository+"/widgets", os.DirFS(stage.Path(p.Example+"/"+removal+"/crds")))).To(Succeed())
+	in := guide.In(repository)
+	in.MustRun("git init -q -b main && git add . && git commit -q -m last")
+	p.RepairByHand(guide, in, "oslo")
+	p.Await("the last commit is applied", stage.Patience, p.flux.ReadyAt(crds, revision))
+	p.Await("without the version", stage.Patience, p.Versions(stage.NewVersion))
 	p.AllAlive(before)
 }
 

@@ -75,6 +75,7 @@ func TestFlux(t *testing.T) {
 	tell("a gate that comes too early locks itself, and the plan leads out", func(p *play) { p.HaveTheGateTooEarly() })
 	tell("the first install on an empty cluster does not wait", firstInstall)
 	tell("two commits in one are refused, lose nothing and are put right by a commit", squashed)
+	tell("a cluster that has missed commits is repaired by hand", missedCommits)
 	tell("without the gate the API server refuses the commit", withoutTheGate)
 	tell("the CRD's own condition as the gate", theCRDAsGate)
 	tell("an operator that applies its CRD itself starts after the gate, and the label stays", func(p *play) {

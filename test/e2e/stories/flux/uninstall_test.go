@@ -39,7 +39,10 @@ func uninstalled(p *play) {
 	p.Await("Moult is installed", stage.Patience, p.flux.ReadyAt("moult", revision))
 	p.Await("the policies are in force", stage.Patience, p.Guarded())
 
-	before := p.OptOut(guide, moult, func() {})
+	before := p.OptOut(guide, moult, func() {
+		_, err := p.own.Push(p.T.Context(), stage.Upgraded(p.T, files))
+		p.g.Expect(err).NotTo(HaveOccurred())
+	}, func() {})
 	p.Say("3a. %s", guide.MustRun(guide.Line("kubectl annotate --field-manager")))
 	reconciled, err := p.flux.Reconciled(p.T.Context(), "moult")
 	p.g.Expect(err).NotTo(HaveOccurred())

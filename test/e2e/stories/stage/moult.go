@@ -16,8 +16,9 @@ const Settle = 3 * time.Second
 
 // Moult is a running moult-controller.
 type Moult struct {
-	process *process.Process
-	road    *road
+	process             *process.Process
+	road                *road
+	program, kubeconfig string
 }
 
 // StartMoult runs moult-controller until the test ends. Its log is shown if the test fails.
@@ -28,25 +29,38 @@ func (s *Stage) StartMoult(t *testing.T, flags ...string) *Moult {
 	road, err := newRoad(s.Config)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(road.close)
-	kubeconfig := folder + "/kubeconfig"
-	g.Expect(cluster.WriteKubeconfig(&rest.Config{Host: road.url()}, kubeconfig)).To(Succeed())
-	moult := &Moult{road: road}
-	moult.process, err = process.Start(process.Command{
+	moult := &Moult{road: road, program: s.controller, kubeconfig: folder + "/kubeconfig"}
+	g.Expect(cluster.WriteKubeconfig(&rest.Config{Host: road.url()}, moult.kubeconfig)).To(Succeed())
+	moult.start(t, flags...)
+	return moult
+}
+
+func (m *Moult) start(t *testing.T, flags ...string) {
+	t.Helper()
+	g := NewWithT(t)
+	started, err := process.Start(process.Command{
 		Name:   "moult-controller",
-		Path:   s.controller,
+		Path:   m.program,
 		Args:   append([]string{"--settle=" + Settle.String(), "--metrics-addr=0", "--health-addr=0"}, flags...),
-		Env:    []string{"KUBECONFIG=" + kubeconfig},
-		LogDir: folder,
+		Env:    []string{"KUBECONFIG=" + m.kubeconfig},
+		LogDir: t.TempDir(),
 	})
 	g.Expect(err).NotTo(HaveOccurred())
+	m.process = started
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Log(moult.process.Tail(30))
+			t.Log(started.Tail(30))
 		}
-		moult.process.Stop()
+		started.Stop()
 	})
-	g.Expect(moult.process.Await(t.Context(), "its workers run", moult.process.Logged("Starting workers"))).To(Succeed())
-	return moult
+	g.Expect(started.Await(t.Context(), "its workers run", started.Logged("Starting workers"))).To(Succeed())
+}
+
+// Replace ends it and starts another one with flags in its place, as an upgrade of its Deployment does.
+func (m *Moult) Replace(t *testing.T, flags ...string) {
+	t.Helper()
+	m.Stop()
+	m.start(t, flags...)
 }
 
 // Stop ends it, as a kubelet does when its Deployment is deleted.

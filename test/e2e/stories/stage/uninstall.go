@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -102,9 +103,34 @@ func PoliciesOf(t *testing.T, kind string) string {
 	return OpenGuide(t, "policies.md", nil).Block("yaml", "kind: "+kind)
 }
 
-// OptOut has a removal wait at its gate, and does the first two steps of the guide: the VersionRemoval and the removal are taken
-// out of Git, and so is the label. end ends a sync that waits.
-func (p *Play) OptOut(guide *Guide, moult *Moult, end func()) Widgets {
+// upgraded is a flag of the controller that only the next release of Own has.
+const upgraded = "--max-rate=500"
+
+// Upgraded are the files of Own in the next release.
+func Upgraded(t *testing.T, own map[string]string) map[string]string {
+	t.Helper()
+	const deployment, last = "clusters/base/controller/deployment.yaml", "            - --enable-leader-election\n"
+	NewWithT(t).Expect(own[deployment]).To(ContainSubstring(last))
+	next := maps.Clone(own)
+	next[deployment] = strings.Replace(own[deployment], last, last+"            - "+upgraded+"\n", 1)
+	return next
+}
+
+// IsUpgraded is a check: the Deployment in the cluster is that of the next release.
+func (s *Stage) IsUpgraded() story.Check {
+	return func(ctx context.Context) (string, bool, error) {
+		deployment, err := cluster.Get(ctx, s.Client, "apps/v1", "Deployment", "moult-system", "moult-controller")
+		if err != nil {
+			return "", false, err
+		}
+		containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+		return "", strings.Contains(fmt.Sprint(containers), upgraded), nil
+	}
+}
+
+// OptOut has a removal wait at its gate while Moult is upgraded, and does the first two steps of the guide: the VersionRemoval and the
+// removal are taken out of Git, and so is the label. upgrade has the tool apply the next release, and end ends a sync that waits.
+func (p *Play) OptOut(guide *Guide, moult *Moult, upgrade, end func()) Widgets {
 	p.T.Helper()
 	p.Install(TwoVersions, nil)
 	const objects = 200
@@ -112,14 +138,23 @@ func (p *Play) OptOut(guide *Guide, moult *Moult, end func()) Widgets {
 	moult.SlowPass(objects / 4) // four times as long as in other stories: the gate does not open by itself
 	p.Apply(StorageFlip, nil)
 	p.Apply(Unserved, nil)
-	p.Await("the removal waits for its gate", Patience, p.Waits(p.Push(Removed, nil)))
+	waits := p.Waits(p.Push(Removed, nil))
+	p.Await("the removal waits for its gate", Patience, waits)
+
+	upgrade()
+	p.Await("Moult is upgraded", Patience, p.IsUpgraded())
+	NewWithT(p.T).Expect(cluster.BecomesAvailable(p.T.Context(), p.Client, "moult-system", "moult-controller")).To(Succeed())
+	moult.Replace(p.T, upgraded)
+	p.Holds("the gate is shut", 5*time.Second, All(p.Versions(OldVersion, NewVersion), p.StoredAtOld()))
+	p.Await("the removal still waits", Patience, waits)
 
 	commit := p.Push(Unserved, nil)
 	end()
 	p.Await("1. without the VersionRemoval and the removal", Patience, p.Applied(commit))
 	p.Await("which is deleted", Patience, guide.Prints("kubectl get vr -A"))
 	moult.SlowWrites(0)
-	p.Await("migrated", Patience, p.Trimmed())
+	p.Await("migrated by the new controller", Patience, p.Trimmed())
+	p.Say("%s", guide.MustRun("moult wait "+CRD+" --for migrated --timeout 2m"))
 	p.Await("2. by hand it is refused", Patience, guide.Prints("kubectl label crd"))
 	p.Apply(Unserved, map[string]string{p.CRDFile: p.optedOut(guide, Unserved)})
 	p.Await("Moult takes its conditions back", Patience, guide.Prints("kubectl get crd "+CRD))
