@@ -71,6 +71,14 @@ func (f *follower) entryPath(entry string) string {
 	return path
 }
 
+// failedEntry is the unit of a folder that is no entry point, perhaps, and cannot be built as one.
+func (f *follower) failedEntry(entry string, err error) *delivery.Unit {
+	unit := &delivery.Unit{Name: f.cluster.Name, Err: err}
+	h := f.hiddenOf(unit)
+	h.files, h.failed = render.Local(f.entryPath(entry), f.tree.Root), true
+	return unit
+}
+
 func (f *follower) readFile(unit *delivery.Unit, path string) error {
 	f.tree.Reads.File(path)
 	file, err := os.Open(path)

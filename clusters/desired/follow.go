@@ -17,7 +17,8 @@ import (
 // from what the tree was opened for or from its root; empty is what the tree was opened for. A tree of a file is one unit
 // of the manifests in it, and what they point at.
 //
-// The error is about the entry point alone: a unit that cannot be built has an Err, and the others are there.
+// The error is about the entry point alone: a unit that cannot be built has an Err, and the others are there. So has an entry point
+// that is guessed.
 func Follow(ctx context.Context, t *repository.Tree, entry string, o Options) (*delivery.Cluster, error) {
 	tree, c := files.Of(t), &delivery.Cluster{Name: entry}
 	f := &follower{Options: o, tree: tree, seen: map[string]bool{}, cluster: c, known: flux.ObjectsOf(c), releases: newReleases(tree, o.Charts)}
@@ -25,6 +26,9 @@ func Follow(ctx context.Context, t *repository.Tree, entry string, o Options) (*
 		f.cluster.Name = t.Name
 	}
 	first, err := f.entry(ctx, entry)
+	if err != nil && o.Guessed && entry != "" && ctx.Err() == nil {
+		first, err = f.failedEntry(entry, err), nil
+	}
 	if err != nil {
 		return nil, err
 	}

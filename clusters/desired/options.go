@@ -18,6 +18,8 @@ type Options struct {
 	Clusters []appset.Cluster
 	// Network says whom a build may ask for remote bases.
 	Network *network.Policy
+	// Guessed: the entry point was found, and not named. One that cannot be built may be none, so it is a unit with an Err.
+	Guessed bool
 	// Builds are those of all that is followed with it, so that the same files are built once; nil for none.
 	Builds *render.Builds
 }

@@ -29,9 +29,9 @@ func (f *follower) findUnseen(ctx context.Context) {
 			h.inputs = u.Inputs
 			f.unseen(f.unseenUnit(u), u.Parent, *h)
 		}
-		if h := f.hidden[u]; h != nil && h.failed && u.By != nil {
+		if h := f.hidden[u]; h != nil && h.failed {
 			h.inputs = u.Inputs
-			u.MadeOf = f.fingerprint(delivery.Unseen{By: u.By}, u.Parent, *h)
+			u.MadeOf = f.fingerprint(delivery.Unseen{By: f.unseenUnit(u).By}, u.Parent, *h)
 		}
 		for _, object := range u.Objects {
 			f.findCommands(object, u)

@@ -68,6 +68,11 @@ func (s Scope) has(path string) bool {
 	return true
 }
 
+// MayWire reports whether a file belongs to Wires.
+func MayWire(path string, content []byte) bool {
+	return Wires.has(path) && (isWiring(path) || speaksOfCRDs(content))
+}
+
 // IsData reports whether a file may be read for values, by Helm, by a generator or by jsonnet.
 func IsData(path string) bool {
 	return slices.Contains([]string{

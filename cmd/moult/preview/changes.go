@@ -35,6 +35,20 @@ func (s *sides) unread() (names []string, err error) {
 	return names, err
 }
 
+// on are where changed files of some names are on a side.
+func (s *sides) on(from side, names []string) (paths []string) {
+	for _, c := range s.changes {
+		switch {
+		case !slices.Contains(names, c.Name):
+		case from.tree == s.base.tree:
+			paths = append(paths, c.Base)
+		default:
+			paths = append(paths, c.Head)
+		}
+	}
+	return paths
+}
+
 // touched are the folders of the kustomizations that changed files may be part of, on either side.
 func (s *sides) touched() ([]string, error) { return s.onBoth(nil, scan.Touched) }
 

@@ -3,6 +3,7 @@ package preview
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/moult-dev/moult/clusters/desired/scan"
@@ -118,12 +119,25 @@ func (p *command) unfollowed(ctx context.Context, s *sides, all []preview.Delive
 	}
 	others, err := s.both(func(from side) (delivery.Cluster, error) {
 		found, err := scan.OtherTools(ctx, from.tree, unread, s.building)
+		found.Unseen = append(found.Unseen, scan.MayBeApplied(from.tree, s.on(from, unread), notBuilt(all))...)
 		return *found, err
 	})
 	if err != nil || len(others.Base.Unseen)+len(others.Head.Unseen)+len(others.Base.Units)+len(others.Head.Units) == 0 {
 		return all, err
 	}
 	return append(all, s.held(others)...), nil
+}
+
+// notBuilt are the entry points that cannot be built, before or after.
+func notBuilt(all []preview.Delivered) (entries []string) {
+	for _, d := range all {
+		for _, c := range []delivery.Cluster{d.Base.Cluster, d.Head.Cluster} {
+			if len(c.Units) > 0 && c.Units[0].By == nil && c.Units[0].Err != nil && !slices.Contains(entries, d.Name) {
+				entries = append(entries, d.Name)
+			}
+		}
+	}
+	return entries
 }
 
 // clusters are what an entry point amounts to before and after, and what is known about the cluster; one, if it is named.

@@ -68,7 +68,7 @@ func (p *command) open(ctx context.Context, stdin io.Reader) (*sides, error) {
 	}
 	s.remotes = repository.NewRemotes(policy)
 	s.building = scan.Options{Network: policy, Builds: render.NewBuilds()}
-	s.following = desired.Options{Charts: s.charts, Repositories: s.remotes, Clusters: known, Network: policy, Builds: s.building.Builds}
+	s.following = desired.Options{Charts: s.charts, Repositories: s.remotes, Clusters: known, Network: policy, Guessed: len(p.entries) == 0, Builds: s.building.Builds}
 	for _, one := range []side{s.base, s.head} {
 		if one.tree != nil {
 			for _, note := range one.tree.Notes {
