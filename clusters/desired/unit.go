@@ -62,14 +62,6 @@ func (f *follower) hide(u *delivery.Unit, dir string, err error) bool {
 	return true
 }
 
-// failed remembers what a unit that cannot be built is made of, if that is the folder of a kustomization alone.
-func (f *follower) failed(u *delivery.Unit, dir string) {
-	if len(u.Sources) == 1 && len(u.Sources[0].Components) == 0 && render.KustomizationIn(dir) != "" {
-		h := f.hiddenOf(u)
-		h.files, h.failed = render.Local(dir, f.tree.Root), true
-	}
-}
-
 // options are what a delivery adds to a folder.
 func (f *follower) options(d delivery.Source) render.Options {
 	o := f.tree.Options(d)

@@ -97,22 +97,27 @@ func (f *follower) findCommands(object *delivery.Object, u *delivery.Unit) {
 	if object.IsCRD() || kinds.Delivers(object) || kinds.IsHelmRelease(object) {
 		return
 	}
+	about := commandsIn(object)
+	if about == "" {
+		return
+	}
+	p := f.newFingerprint()
+	p.Write("commands", about)
+	p.lent(object.GetNamespace(), "", object.Field("spec")) // variables may be there
+	f.cluster.Unseen = append(f.cluster.Unseen, delivery.Unseen{
+		Name: delivery.WithoutHash(kinds.NameOf(object, u)), By: object, Why: "a command in it installs, changes or deletes what is in no manifest", Fingerprint: p.Sum(),
+	})
+}
+
+// commandsIn is what commands in an object install or delete; empty if there are none.
+func commandsIn(object *delivery.Object) string {
 	says := maps.Clone(object.Object)
 	delete(says, "metadata")
 	delete(says, "status")
 	raw, err := json.Marshal(says)
 	if err != nil || !commands.MayRun(raw) && !bytes.Contains(raw, []byte("crd")) {
-		return
+		return ""
 	}
 	text, _ := yaml.Marshal(says) // lines, as a person writes them
-	found := commands.In("object.yaml", text)
-	if found.About == "" {
-		return
-	}
-	p := f.newFingerprint()
-	p.Write("commands", found.About)
-	p.lent(object.GetNamespace(), "", object.Field("spec")) // variables may be there
-	f.cluster.Unseen = append(f.cluster.Unseen, delivery.Unseen{
-		Name: delivery.WithoutHash(kinds.NameOf(object, u)), By: object, Why: "a command in it installs, changes or deletes what is in no manifest", Fingerprint: p.Sum(),
-	})
+	return commands.In("object.yaml", text).About
 }

@@ -33,7 +33,7 @@ func TestWhatCannotBeBuiltIsUnknown(t *testing.T) {
 		says       string
 	}{
 		"before and after":  {broken, broken, cli.ExitDone, "nothing that it is made of changes"},
-		"and changes":       {broken, "# it\n" + broken, cli.ExitUnknown, "before this change or after it"},
+		"and changes":       {broken, "namespace: other\n" + broken, cli.ExitUnknown, "before this change or after it"},
 		"before":            {broken, good, cli.ExitUnknown, "cannot be built before this change"},
 		"after":             {good, broken, cli.ExitNotDone, "cannot be built"},
 		"in different ways": {broken, "resources: [crd.yaml, other.yaml]\n", cli.ExitNotDone, "cannot be built before this change"},

@@ -1,0 +1,64 @@
+package preview
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
+)
+
+// A dashboard decides about no CRD, whether or not what it is built with can be built.
+func TestWhatFailsIsNotChangedByWhatDecidesAboutNoCRD(t *testing.T) {
+	const broken = "resources: [crd.yaml, it.yaml, missing.yaml]\n"
+	dashboard := func(of string) string {
+		return "apiVersion: example.com/v1\nkind: Dashboard\nmetadata: {name: it}\nspec:\n  of: " + of + "\n"
+	}
+	as := func(kind, of string) string { return strings.Replace(dashboard(of), "Dashboard", kind, 1) }
+	configured := func(kind string) string {
+		return "nameReference: [{kind: " + kind + ", fieldSpecs: [{path: spec/it}]}]\n"
+	}
+	for name, c := range map[string]struct {
+		kustomization string
+		base, head    map[string]string
+		code          int
+	}{
+		"a manifest":                  {broken, nil, map[string]string{"it.yaml": dashboard("y")}, cli.ExitDone},
+		"a manifest that comes":       {broken, nil, map[string]string{"kustomization.yaml": "resources: [crd.yaml, it.yaml, new.yaml, missing.yaml]\n", "new.yaml": strings.Replace(dashboard("x"), "name: it", "name: new", 1)}, cli.ExitDone},
+		"a manifest that goes":        {broken, nil, map[string]string{"kustomization.yaml": "resources: [crd.yaml, missing.yaml]\n"}, cli.ExitDone},
+		"its CRD":                     {broken, nil, map[string]string{"crd.yaml": widgetsCRD + "# y\n"}, cli.ExitUnknown},
+		"its kustomization":           {broken, nil, map[string]string{"kustomization.yaml": "namespace: other\n" + broken}, cli.ExitUnknown},
+		"a manifest becomes a CRD":    {broken, nil, map[string]string{"it.yaml": strings.ReplaceAll(widgetsCRD, "idget", "adget")}, cli.ExitUnknown},
+		"an installer":                {broken, map[string]string{"it.yaml": release("1.0.0")}, map[string]string{"it.yaml": release("2.0.0")}, cli.ExitUnknown},
+		"what holds a CRD":            {broken, nil, map[string]string{"it.yaml": dashboard("|\n    " + strings.ReplaceAll(strings.ReplaceAll(widgetsCRD, "\n", "\n    "), "idget", "adget") + "\n#")}, cli.ExitUnknown},
+		"a command":                   {broken, nil, map[string]string{"it.yaml": dashboard("['sh', '-c', 'kubectl apply -f https://example.com/crds.yaml']")}, cli.ExitUnknown},
+		"values":                      {broken, map[string]string{"it.yaml": as("ConfigMap", "x")}, map[string]string{"it.yaml": as("ConfigMap", "y")}, cli.ExitUnknown},
+		"what a CRD may name":         {broken, map[string]string{"it.yaml": as("Service", "x")}, map[string]string{"it.yaml": as("Service", "y")}, cli.ExitUnknown},
+		"a patch":                     {broken + "patches: [{path: it.yaml, target: {kind: CustomResourceDefinition}}]\n", nil, map[string]string{"it.yaml": dashboard("y")}, cli.ExitUnknown},
+		"what may be copied":          {broken + "replacements: [{source: {kind: Dashboard}, targets: []}]\n", nil, map[string]string{"it.yaml": dashboard("y")}, cli.ExitUnknown},
+		"what may become another":     {broken + "patches: [{patch: x, options: {allowKindChange: true}}]\n", nil, map[string]string{"it.yaml": dashboard("y")}, cli.ExitUnknown},
+		"a kind that others refer to": {broken + "configurations: [c.yaml]\n", map[string]string{"c.yaml": configured("Dashboard")}, map[string]string{"it.yaml": dashboard("y")}, cli.ExitUnknown},
+		"and another":                 {broken + "configurations: [c.yaml]\n", map[string]string{"c.yaml": configured("Secret")}, map[string]string{"it.yaml": dashboard("y")}, cli.ExitDone},
+		"no configuration":            {broken + "configurations: [c.yaml]\n", nil, map[string]string{"it.yaml": dashboard("y")}, cli.ExitUnknown},
+		"no manifest":                 {broken, map[string]string{"it.yaml": "{{ x }}"}, map[string]string{"it.yaml": "{{ y }}"}, cli.ExitUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{}
+			for side, its := range map[string]map[string]string{"base": c.base, "head": c.head} {
+				all := map[string]string{"kustomization.yaml": c.kustomization, "crd.yaml": widgetsCRD, "it.yaml": dashboard("x")}
+				maps.Copy(all, c.base)
+				maps.Copy(all, its)
+				for file, content := range all {
+					files[side+"/apps/"+file] = content
+				}
+				files[side+"/clusters/production/apps.yaml"] = appsKustomization
+			}
+			g := clitest.InRepository(t, files)
+			code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--entry", "clusters/production")
+			g.Expect(code).To(Equal(c.code), out+errOut)
+		})
+	}
+}
