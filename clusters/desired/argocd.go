@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/desired/argocd"
@@ -52,6 +53,9 @@ func (f *follower) argoCDSource(ctx context.Context, u *delivery.Unit, d deliver
 		return
 	}
 	url := argocd.Elsewhere(u, source)
+	if url == "" && f.anothers[addressOf(d)] {
+		url = source.Text("repoURL")
+	}
 	if at := argocd.TagOrCommit(source.Text("targetRevision")); url == "" && at != "" && f.Repositories != nil && source.Text("repoURL") != "" {
 		u.Unseen = fmt.Sprintf("it is taken from revision %s of %s, which need not be what lies here", at, network.WithoutUser(source.Text("repoURL")))
 		f.hiddenOf(u).addBelowRoot(f.tree, path)
@@ -60,7 +64,9 @@ func (f *follower) argoCDSource(ctx context.Context, u *delivery.Unit, d deliver
 	}
 	if url != "" {
 		u.Unseen = "it comes from another repository, " + url
-		f.hiddenOf(u).addBelowRoot(f.tree, path)
+		if !f.anothers[addressOf(d)] || !slices.Contains(f.cluster.Units[0].Dirs, f.tree.Relative(f.tree.Folder(path))) {
+			f.hiddenOf(u).addBelowRoot(f.tree, path)
+		}
 		f.argoCDFromElsewhere(ctx, u, unseen, d)
 		return
 	}

@@ -48,7 +48,7 @@ func (f *follower) entry(ctx context.Context, entry string) (*delivery.Unit, err
 	}
 	for _, object := range unit.Objects {
 		deliveries := delivery.SourcesOf(object)
-		if len(deliveries) == 1 && f.tree.Folder(deliveries[0].Path) == path && deliveries[0].Path != "" {
+		if len(deliveries) == 1 && f.tree.Folder(deliveries[0].Path) == path && deliveries[0].Path != "" && !f.isAnothers(object, unit.Objects) {
 			if unit := f.unit(ctx, pointer{by: object, last: true}); unit.Err == nil && unit.Unseen == "" {
 				return unit, nil
 			}

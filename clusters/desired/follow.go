@@ -67,6 +67,8 @@ type follower struct {
 	hidden map[*delivery.Unit]*hidden
 	// releases are the HelmReleases, and where charts come from.
 	*releases
+	// anothers are repositories that are known to be others than this one.
+	anothers map[string]bool
 	// stagings are the artifacts that were put together so far.
 	stagings []stagedArtifact
 }

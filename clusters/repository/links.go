@@ -22,11 +22,7 @@ var forges = []struct{ host, address string }{
 // linksOf is where the files of a commit can be read, with {file} and {line} in it: at what the remote origin is called. Empty
 // if there is no such remote, or if it is none of the forges that are known.
 func linksOf(repository *git.Repository, commit plumbing.Hash) string {
-	origin, err := repository.Remote("origin")
-	if err != nil || len(origin.Config().URLs) == 0 {
-		return ""
-	}
-	host, path := network.Remote(origin.Config().URLs[0])
+	host, path := network.Remote(originOf(repository))
 	host, _, _ = strings.Cut(host, ":") // pages have no port of SSH's
 	for _, forge := range forges {
 		if strings.Contains(host, forge.host) && path != "" {
@@ -34,4 +30,24 @@ func linksOf(repository *git.Repository, commit plumbing.Hash) string {
 		}
 	}
 	return ""
+}
+
+// Origin is the address of the remote origin, empty if there is none.
+func (t *Tree) Origin() string {
+	repository := t.opened
+	if repository == nil {
+		var err error
+		if repository, err = git.PlainOpenWithOptions(t.Root, &git.PlainOpenOptions{EnableDotGitCommonDir: true}); err != nil {
+			return ""
+		}
+	}
+	return originOf(repository)
+}
+
+func originOf(repository *git.Repository) string {
+	origin, err := repository.Remote("origin")
+	if err != nil || len(origin.Config().URLs) == 0 {
+		return ""
+	}
+	return origin.Config().URLs[0]
 }
