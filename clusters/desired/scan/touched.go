@@ -128,10 +128,13 @@ func Wiring(tree *repository.Tree, changed []string) ([]string, error) {
 // otherValues are names of files that have values for a chart beside its own, for an environment as a rule.
 var otherValues = regexp.MustCompile(`^values[-._].+\.ya?ml$|^.+[-._]values\.ya?ml$`)
 
+// IsValues reports whether a file beside a chart is one of values that the chart is followed with.
+func IsValues(name string) bool { return otherValues.MatchString(name) }
+
 // valuesBeside are the files of values in the folder of a chart, beside its own.
 func valuesBeside(dir string) []string {
 	return slices.DeleteFunc(files.In(dir), func(file string) bool {
-		return filepath.Dir(file) != dir || !otherValues.MatchString(filepath.Base(file))
+		return filepath.Dir(file) != dir || !IsValues(filepath.Base(file))
 	})
 }
 

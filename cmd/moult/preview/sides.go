@@ -204,6 +204,9 @@ func (s *sides) everything(ctx context.Context, name string) ([]preview.Delivere
 			return nil, err
 		}
 	}
+	if err := s.withoutFollowed(&whole); err != nil {
+		return nil, err
+	}
 	fmt.Fprintln(s.errOut, lookedAt(all))
 	whole.Name = name
 	var before []string
