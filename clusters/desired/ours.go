@@ -1,40 +1,30 @@
 package desired
 
 import (
+	"slices"
+
 	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
-// isAnothers reports whether an Application that has the path of the entry point applies the same path of another repository. One is
-// another's if it is not the remote origin, and that is, or if more of the other Applications name one of which the folders are here.
-// Their repository is then remembered as another.
+// isAnothers reports whether an Application that has the path of the entry point applies the same path of another repository. It does
+// not name the remote origin then, and another Application does. Their repository is remembered as another. What the manifests name
+// most is no evidence, since a pull request decides about that.
 func (f *follower) isAnothers(self *delivery.Object, all []*delivery.Object) bool {
-	if delivery.ToolOf(self) != delivery.ArgoCD {
-		return false
-	}
 	origin, url := network.Normal(f.tree.Origin()), addressOf(delivery.SourcesOf(self)[0])
-	if url == "" || url == origin {
+	if delivery.ToolOf(self) != delivery.ArgoCD || origin == "" || url == "" || url == origin {
 		return false
 	}
-	named := map[string]int{}
-	for _, object := range all {
-		for _, source := range delivery.SourcesOf(object) {
-			dir := f.tree.Folder(source.Path)
-			if delivery.ToolOf(object) == delivery.ArgoCD && source.Path != "" && dir != "" && dir != f.tree.Root {
-				named[addressOf(source)]++
-			}
-		}
+	if !slices.ContainsFunc(all, func(other *delivery.Object) bool {
+		return delivery.ToolOf(other) == delivery.ArgoCD && slices.ContainsFunc(delivery.SourcesOf(other), func(s delivery.Source) bool { return addressOf(s) == origin })
+	}) {
+		return false
 	}
-	for other, times := range named {
-		if other != "" && (other == origin || times > named[url]) {
-			if f.anothers == nil {
-				f.anothers = map[string]bool{}
-			}
-			f.anothers[url] = true
-			return true
-		}
+	if f.anothers == nil {
+		f.anothers = map[string]bool{}
 	}
-	return false
+	f.anothers[url] = true
+	return true
 }
 
 // addressOf is the repository of an Application's source, written as all of them are.

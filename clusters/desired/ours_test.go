@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/clusters/repository"
 )
 
 // Several repositories of a company may have the same folders, and an entry point may name that of each.
@@ -24,21 +25,17 @@ func TestAnApplicationOfAnotherRepositoryIsNotTheEntryPoint(t *testing.T) {
 		objects, origin string
 		units           []string
 	}{
-		"most are ours":                {of("theirs", theirs, "entry") + others, "", []string{"entry: theirs a b", elsewhere(theirs, "theirs"), "argocd/a: x", "argocd/b: y"}},
-		"one is, and the origin":       {of("theirs", theirs, "entry") + of("a", ours, "a"), "git@git:ours", []string{"entry: theirs a", elsewhere(theirs, "theirs"), "argocd/a: x"}},
-		"one is, and nothing is known": {of("theirs", theirs, "entry") + of("a", ours, "a"), "", []string{"argocd/theirs: theirs a", elsewhere(ours, "a")}},
-		"the origin is the entry":      {of("theirs", theirs, "entry") + others, theirs, []string{"argocd/theirs: theirs a b", elsewhere(ours, "a"), elsewhere(ours, "b")}},
-		"folders that are not here":    {of("theirs", theirs, "entry") + of("a", ours, "c") + of("b", ours, "d"), "", []string{"argocd/theirs: theirs a b", elsewhere(ours, "a"), elsewhere(ours, "b")}},
-		"the entry is ours":            {of("root", ours, "entry") + others, "https://git/fork", []string{"argocd/root: root a b", "argocd/a: x", "argocd/b: y"}},
+		"most are, and nothing is known": {of("theirs", theirs, "entry") + others, "", []string{"argocd/theirs: theirs a b", elsewhere(ours, "a"), elsewhere(ours, "b")}},
+		"one is, and the origin":         {of("theirs", theirs, "entry") + of("a", ours, "a"), "git@git:ours", []string{"entry: theirs a", elsewhere(theirs, "theirs"), "argocd/a: x"}},
+		"one is, and nothing is known":   {of("theirs", theirs, "entry") + of("a", ours, "a"), "", []string{"argocd/theirs: theirs a", elsewhere(ours, "a")}},
+		"the origin is the entry":        {of("theirs", theirs, "entry") + others, theirs, []string{"argocd/theirs: theirs a b", elsewhere(ours, "a"), elsewhere(ours, "b")}},
+		"the entry is ours":              {of("root", ours, "entry") + others, "https://git/fork", []string{"argocd/root: root a b", "argocd/a: x", "argocd/b: y"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			tree := opened(t, files{"entry/all.yaml": c.objects, "a/x.yaml": crd("x"), "b/y.yaml": crd("y")})
 			if c.origin != "" {
-				repository, err := git.PlainInit(tree.Root, false)
-				g.Expect(err).NotTo(HaveOccurred())
-				_, err = repository.CreateRemote(&config.RemoteConfig{Name: "origin", URLs: []string{c.origin}})
-				g.Expect(err).NotTo(HaveOccurred())
+				cloned(t, tree, c.origin)
 			}
 			cluster, err := desired.Follow(t.Context(), tree, "entry", desired.Options{})
 			g.Expect(err).NotTo(HaveOccurred())
@@ -47,10 +44,26 @@ func TestAnApplicationOfAnotherRepositoryIsNotTheEntryPoint(t *testing.T) {
 	}
 }
 
+// cloned is a tree whose remote origin is known.
+func cloned(t *testing.T, tree *repository.Tree, origin string) *repository.Tree {
+	t.Helper()
+	g := NewWithT(t)
+	made, err := git.PlainInit(tree.Root, false)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = made.CreateRemote(&config.RemoteConfig{Name: "origin", URLs: []string{origin}})
+	g.Expect(err).NotTo(HaveOccurred())
+	return tree
+}
+
 // What lies in the entry point is compared as it is, so it is not a part of what another repository has.
 func TestWhatAnotherRepositoryHasForTheEntryPointIsNotInIt(t *testing.T) {
 	g := NewWithT(t)
-	objects := app("theirs", "source: {repoURL: 'https://git/theirs', path: entry}") + app("a", "source: {repoURL: 'https://git/ours', path: a}") + app("b", "source: {repoURL: 'https://git/ours', path: b}")
-	before := files{"entry/all.yaml": objects, "a/x.yaml": crd("x"), "b/y.yaml": crd("y")}
-	g.Expect(followed(t, with(before, files{"entry/more.yaml": configMap("more")})).Unseen[0].Fingerprint).To(Equal(followed(t, before).Unseen[0].Fingerprint))
+	objects := app("theirs", "source: {repoURL: 'https://git/theirs', path: entry}") + app("a", "source: {repoURL: 'https://git/ours', path: a}")
+	fingerprint := func(more files) string {
+		tree := cloned(t, opened(t, with(files{"entry/all.yaml": objects, "a/x.yaml": crd("x")}, more)), "https://git/ours")
+		cluster, err := desired.Follow(t.Context(), tree, "entry", desired.Options{})
+		g.Expect(err).NotTo(HaveOccurred())
+		return cluster.Unseen[0].Fingerprint
+	}
+	g.Expect(fingerprint(files{"entry/more.yaml": configMap("more")})).To(Equal(fingerprint(nil)))
 }
