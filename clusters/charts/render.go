@@ -46,7 +46,7 @@ type Rendering struct {
 }
 
 // KubeVersion is what charts are reported unless somebody says otherwise: that of the libraries in go.mod.
-const KubeVersion = "v1.36.0"
+const KubeVersion = "v1.37.0"
 
 // Render runs the templates. The error says what the chart or its values lack, as Helm does; it is about this chart only.
 //
