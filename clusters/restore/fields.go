@@ -19,10 +19,10 @@ import (
 
 // putBack puts fields back that an object no longer has. All else of it stays as it is, and so does an object that was deleted.
 func (w *write) putBack(ctx context.Context) error {
-	w.told, w.notKept = Told{Object: w.name}, nil
+	w.result, w.notKept = Result{Object: w.name}, nil
 	live, err := w.client.Get(ctx, w.wanted.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		w.told.Outcome = Absent
+		w.result.Outcome = Absent
 		return nil
 	}
 	if err != nil {
@@ -32,25 +32,25 @@ func (w *write) putBack(ctx context.Context) error {
 	left, unended := w.chosen.left, len(missing) == 0 && w.kept(live) // an earlier restore was interrupted
 	switch {
 	case len(astray) > 0:
-		w.told.Outcome, w.told.Paths = Differs, slices.Concat(astray, left)
-		w.told.Why = "what these fields lay in has changed, so they are left out; --overwrite writes all of the object"
+		w.result.Outcome, w.result.Paths = Differs, slices.Concat(astray, left)
+		w.result.Why = "what these fields lay in has changed, so they are left out; --overwrite writes all of the object"
 		return nil
 	case len(missing) == 0 && !unended && len(left) > 0:
-		w.told.Outcome, w.told.Why, w.told.Paths = Differs, w.lacks(), left
+		w.result.Outcome, w.result.Why, w.result.Paths = Differs, w.lacks(), left
 		return nil
 	case len(missing) == 0 && !unended:
-		w.told.Outcome = Unchanged
+		w.result.Outcome = Unchanged
 		return nil
 	case live.GetDeletionTimestamp() != nil:
-		w.told.Outcome, w.told.Why = Refused, "it is being deleted"
+		w.result.Outcome, w.result.Why = Refused, "it is being deleted"
 		return nil
 	}
 	if drops, why, err := w.drops(ctx, live); err != nil || why != "" {
-		w.told.Outcome, w.told.Why, w.told.Paths = Differs, why, drops
+		w.result.Outcome, w.result.Why, w.result.Paths = Differs, why, drops
 		return err
 	}
 	if unended {
-		w.told.Outcome, w.told.Why, w.told.Paths, w.notKept = PutBack, w.lacks(), left, left
+		w.result.Outcome, w.result.Why, w.result.Paths, w.notKept = PutBack, w.lacks(), left, left
 		if w.DryRun {
 			return nil
 		}
@@ -64,13 +64,13 @@ func (w *write) set(ctx context.Context, live *unstructured.Unstructured, missin
 	object := live.DeepCopy()
 	for _, path := range missing {
 		crdschema.Put(object.Object, path, runtime.DeepCopyJSONValue(crdschema.At(w.wanted.Object, path)))
-		w.told.Paths = append(w.told.Paths, path.String())
+		w.result.Paths = append(w.result.Paths, path.String())
 	}
 	made, err := w.client.Update(ctx, object, metav1.UpdateOptions{FieldManager: Manager, DryRun: w.dry()})
 	if err != nil {
 		return err
 	}
-	w.told.Outcome = PutBack
+	w.result.Outcome = PutBack
 	w.notKept = slices.Clone(w.chosen.left)
 	for _, path := range missing {
 		if crdschema.At(made.Object, path) == nil {
@@ -78,7 +78,7 @@ func (w *write) set(ctx context.Context, live *unstructured.Unstructured, missin
 		}
 	}
 	if len(w.notKept) > 0 {
-		w.told.Why, w.told.Paths = "the cluster does not keep all of it", w.notKept
+		w.result.Why, w.result.Paths = "the cluster does not keep all of it", w.notKept
 	}
 	if w.DryRun {
 		return nil

@@ -89,20 +89,20 @@ func (w *write) noteGiven() {
 		return
 	}
 	var why []string
-	if w.told.Why != "" {
-		why = append(why, w.told.Why)
+	if w.result.Why != "" {
+		why = append(why, w.result.Why)
 	}
-	if w.told.Outcome == Created {
+	if w.result.Outcome == Created {
 		why = append(why, "the cluster did not have it, and it is made from the file")
 	}
 	if len(w.chosen.other) > 0 {
 		why = append(why, "the file has other values than the backup")
-		w.told.Paths = words.Distinct(append(w.told.Paths, w.chosen.other...))
+		w.result.Paths = words.Distinct(append(w.result.Paths, w.chosen.other...))
 		if !w.target.hooked {
 			w.notKept = append(w.notKept, w.chosen.other...)
 		}
 	}
-	w.told.Why = strings.Join(why, "; ")
+	w.result.Why = strings.Join(why, "; ")
 }
 
 // unmatched reports objects of the files that are not used. Those that are none of the backup are refused. Others are not needed, as
@@ -124,7 +124,7 @@ func (r *restorer) unmatched() {
 		switch {
 		case t.needed != "":
 		case !met:
-			r.tally.add(of.Name, Told{Object: name, Outcome: NotInBackup, Why: "the files have it, and the backup does not; apply it with its own tool"}, false, false)
+			r.tally.add(of.Name, Result{Object: name, Outcome: NotInBackup, Why: "the files have it, and the backup does not; apply it with its own tool"}, false, false)
 		case t.given == nil:
 			r.tally.byName[of.Name].Needless++
 		}

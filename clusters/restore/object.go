@@ -26,13 +26,13 @@ func (r *restorer) restore(ctx context.Context, t *target, from archive.Object) 
 	w, err := r.writeOf(ctx, t, from)
 	switch {
 	case errors.As(err, new(refusal)):
-		r.tally.add(from.CRD, Told{Object: nameOf(from), Outcome: Refused, Why: words.Line(err.Error())}, false, false)
+		r.tally.add(from.CRD, Result{Object: nameOf(from), Outcome: Refused, Why: words.Line(err.Error())}, false, false)
 		return false, nil
 	case err != nil:
 		return false, err
 	}
 	if w.wanted.GetDeletionTimestamp() != nil {
-		r.tally.add(from.CRD, Told{Object: nameOf(from), Outcome: Deleting, Why: "it was being deleted when the backup was made"}, false, false)
+		r.tally.add(from.CRD, Result{Object: nameOf(from), Outcome: Deleting, Why: "it was being deleted when the backup was made"}, false, false)
 		return false, nil
 	}
 	if len(r.Fields) > 0 {
@@ -40,7 +40,7 @@ func (r *restorer) restore(ctx context.Context, t *target, from archive.Object) 
 		if err := retry.OnError(retry.DefaultRetry, raced, func() error { return w.putBack(ctx) }); err != nil {
 			return false, r.refuse(w, err)
 		}
-		r.tally.add(from.CRD, w.told, len(w.notKept) > 0, false)
+		r.tally.add(from.CRD, w.result, len(w.notKept) > 0, false)
 		return false, nil
 	}
 	refs, missing, err := r.owners.here(ctx, w.wanted)
@@ -51,7 +51,7 @@ func (r *restorer) restore(ctx context.Context, t *target, from archive.Object) 
 		r.owners.wait(w.wanted)
 		return true, nil
 	case len(missing) > 0 && !r.DropOwners:
-		r.tally.add(from.CRD, Told{Object: w.name, Outcome: Refused, Why: fmt.Sprintf("its %s neither in the cluster nor restored: %s; the garbage collector would delete the object; --drop-owners restores it without what is missing",
+		r.tally.add(from.CRD, Result{Object: w.name, Outcome: Refused, Why: fmt.Sprintf("its %s neither in the cluster nor restored: %s; the garbage collector would delete the object; --drop-owners restores it without what is missing",
 			words.Agree(len(missing), "owner is", "owners are"), words.Few(words.Of(missing, owner.String), 3))}, false, false)
 		return false, nil
 	}
@@ -61,7 +61,7 @@ func (r *restorer) restore(ctx context.Context, t *target, from archive.Object) 
 		return false, r.refuse(w, err)
 	}
 	w.noteGiven()
-	r.tally.add(from.CRD, w.told, len(w.notKept) > 0, w.lessManagers)
+	r.tally.add(from.CRD, w.result, len(w.notKept) > 0, w.lessManagers)
 	return false, nil
 }
 
@@ -85,7 +85,7 @@ func (r *restorer) refuse(w *write, err error) error {
 	if !errors.As(err, new(apierrors.APIStatus)) {
 		return err
 	}
-	r.tally.add(w.target.was.Name, Told{Object: w.name, Outcome: Refused, Why: strings.Join(strings.Fields(err.Error()), " ")}, false, false)
+	r.tally.add(w.target.was.Name, Result{Object: w.name, Outcome: Refused, Why: strings.Join(strings.Fields(err.Error()), " ")}, false, false)
 	return nil
 }
 
@@ -101,7 +101,7 @@ type write struct {
 	uid      types.UID                  // in the backup
 	managers []metav1.ManagedFieldsEntry
 
-	told         Told
+	result       Result
 	notKept      []string
 	lessManagers bool
 }
@@ -135,7 +135,7 @@ func strip(object *unstructured.Unstructured) {
 
 // do writes what is to be written.
 func (w *write) do(ctx context.Context) error {
-	w.told = Told{Object: w.name}
+	w.result = Result{Object: w.name}
 	live, err := w.client.Get(ctx, w.wanted.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return w.create(ctx)
@@ -151,29 +151,29 @@ func (w *write) do(ctx context.Context) error {
 	left := w.chosen.left
 	switch {
 	case live.GetDeletionTimestamp() != nil:
-		w.told.Outcome, w.told.Why = Refused, "the one in the cluster is being deleted; restore it when that is done"
+		w.result.Outcome, w.result.Why = Refused, "the one in the cluster is being deleted; restore it when that is done"
 	case unfinished:
-		w.told.Outcome = Created
+		w.result.Outcome = Created
 		return w.finish(ctx, live)
 	case len(paths) == 0 && w.Overwrite && w.notOurs() && anyOurs(live.GetManagedFields()): // an overwrite was interrupted
-		w.told.Outcome = Overwritten
+		w.result.Outcome = Overwritten
 		if w.DryRun {
 			w.compare(live)
 			return nil
 		}
 		return w.finish(ctx, live)
 	case len(paths) == 0 && len(left) == 0:
-		w.told.Outcome = Unchanged
+		w.result.Outcome = Unchanged
 	case len(paths) == 0:
-		w.told.Outcome, w.told.Why, w.told.Paths = Differs, w.withoutAll(), left
+		w.result.Outcome, w.result.Why, w.result.Paths = Differs, w.withoutAll(), left
 	case w.Overwrite:
 		return w.overwrite(ctx, live)
 	case len(left) > 0:
-		w.told.Outcome, w.told.Why, w.told.Paths = Differs, w.withoutAll()+"; --overwrite writes over the rest", slices.Concat(paths, left)
+		w.result.Outcome, w.result.Why, w.result.Paths = Differs, w.withoutAll()+"; --overwrite writes over the rest", slices.Concat(paths, left)
 	case inStatus:
-		w.told.Outcome, w.told.Paths = OtherStatus, paths
+		w.result.Outcome, w.result.Paths = OtherStatus, paths
 	default:
-		w.told.Outcome, w.told.Why, w.told.Paths = Differs, "it is there with other content; --overwrite writes over it", paths
+		w.result.Outcome, w.result.Why, w.result.Paths = Differs, "it is there with other content; --overwrite writes over it", paths
 	}
 	return nil
 }
@@ -228,7 +228,7 @@ func (w *write) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.told.Outcome = Created
+	w.result.Outcome = Created
 	if w.DryRun {
 		made.SetUID(w.uid)
 		w.owners.came(made)
@@ -247,7 +247,7 @@ func (w *write) overwrite(ctx context.Context, live *unstructured.Unstructured) 
 	if err != nil {
 		return err
 	}
-	w.told.Outcome = Overwritten
+	w.result.Outcome = Overwritten
 	if w.DryRun {
 		w.compare(made)
 		return nil
@@ -295,9 +295,9 @@ func (w *write) compare(made *unstructured.Unstructured) {
 	}
 	switch {
 	case len(w.chosen.left) > 0:
-		w.told.Why = fmt.Sprintf("restored at %s, which does not have all of it", w.chosen.version)
+		w.result.Why = fmt.Sprintf("restored at %s, which does not have all of it", w.chosen.version)
 	case len(w.notKept) > 0:
-		w.told.Why = "the cluster does not keep all of it"
+		w.result.Why = "the cluster does not keep all of it"
 	}
-	w.told.Paths = w.notKept
+	w.result.Paths = w.notKept
 }

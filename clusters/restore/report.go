@@ -62,12 +62,12 @@ type CRDReport struct {
 	Managers int64 `json:"withoutManagers,omitempty"`
 	// Needless is how many converted objects are not used, as the cluster serves a version that the backup has.
 	Needless int64 `json:"needless,omitempty"`
-	// Told are some of those with more to say: up to 100 of each outcome.
-	Told []Told `json:"told,omitempty"`
+	// Results are some of those with more to say: up to 100 of each outcome.
+	Results []Result `json:"results,omitempty"`
 }
 
-// Told is about one object.
-type Told struct {
+// Result is what became of one object.
+type Result struct {
 	Object  string  `json:"object"`
 	Outcome Outcome `json:"outcome"`
 	Why     string  `json:"why,omitempty"`
@@ -98,8 +98,8 @@ func (of *CRDReport) InOrder() (all []Outcome) {
 	return all
 }
 
-// mostTold is how many objects of an outcome are named.
-const mostTold = 100
+// mostNamed is how many objects of an outcome are named.
+const mostNamed = 100
 
 // tally counts from several goroutines.
 type tally struct {
@@ -108,19 +108,19 @@ type tally struct {
 	byName map[string]*CRDReport
 }
 
-func (t *tally) add(crd string, told Told, notKept, lessManagers bool) {
+func (t *tally) add(crd string, result Result, notKept, lessManagers bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	of := t.byName[crd]
-	of.Counts[told.Outcome]++
+	of.Counts[result.Outcome]++
 	if notKept {
 		of.NotKept++
 	}
 	if lessManagers {
 		of.Managers++
 	}
-	if (told.Why != "" || len(told.Paths) > 0) && of.Counts[told.Outcome] <= mostTold {
-		of.Told = append(of.Told, told)
+	if (result.Why != "" || len(result.Paths) > 0) && of.Counts[result.Outcome] <= mostNamed {
+		of.Results = append(of.Results, result)
 	}
 }
 

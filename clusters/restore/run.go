@@ -78,7 +78,7 @@ func Run(ctx context.Context, cfg *rest.Config, b *archive.Backup, o Options) (*
 	for _, of := range b.CRDs {
 		for _, m := range of.Missing {
 			if t := r.targets[of.Name]; t != nil && t.needed == "" && len(m.At) == len(of.Versions) {
-				r.tally.add(of.Name, Told{Object: m.Object, Outcome: Unread, Why: m.Why}, false, false)
+				r.tally.add(of.Name, Result{Object: m.Object, Outcome: Unread, Why: m.Why}, false, false)
 				total--
 			}
 		}

@@ -94,7 +94,7 @@ func (r *Reconciler) guard(ctx context.Context, crd *apiextensionsv1.CustomResou
 	f.mayDrop = slices.DeleteFunc(f.mayDrop, func(field string) bool { return !slices.Contains(mayDrop(crd.Annotations), field) })
 	guard := &rewrite.Guard{Lost: f.lostBy}
 	for i, s := range f.sights {
-		at := func(done, total int64) { walk.Looked.At(int64(i)*total+done, int64(len(f.sights))*total) }
+		at := func(done, total int64) { walk.Look.At(int64(i)*total+done, int64(len(f.sights))*total) }
 		if guard.LookedAt, err = f.look(ctx, r, s, guard.LookedAt, at); err != nil {
 			return nil, err
 		}

@@ -87,7 +87,7 @@ func (f *fields) failure() *plan.Failure {
 func (r *Reconciler) tellOfFields(crd *apiextensionsv1.CustomResourceDefinition, storageVersion string, losses []rewrite.FieldLoss) {
 	for _, l := range losses[:min(len(losses), maxLossesTold)] {
 		if l.Allowed {
-			r.event(crd, v1alpha1.EventFieldsDropped, "%s", l.Told(storageVersion))
+			r.event(crd, v1alpha1.EventFieldsDropped, "%s", l.Message(storageVersion))
 		}
 	}
 }

@@ -161,7 +161,7 @@ func (w *walks) state(crd string) *plan.Walking {
 // progressOf are the counts of a walk, or of the look before it as long as it has not begun.
 func progressOf(walk *rewrite.Walk) (counts plan.Counts, looking bool) {
 	counts = countsOf(walk.Result())
-	if done, total := walk.Looked.Counts(); counts.Total == 0 && total > 0 {
+	if done, total := walk.Look.Counts(); counts.Total == 0 && total > 0 {
 		return plan.Counts{Total: total, Current: done}, true
 	}
 	return counts, false

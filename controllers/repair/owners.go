@@ -43,7 +43,7 @@ func (k *ownerReferences) move(ctx context.Context, subjects []subject) (repairs
 		return repairs.Report{}, fmt.Errorf(noResources, err)
 	}
 	job := &owners.Repair{
-		Work:    repairs.Work{Resources: resources, Unseen: unseen, Most: mostTold, Lane: k.lane, Clock: k.clock},
+		Work:    repairs.Work{Resources: resources, Unseen: unseen, Most: mostNamed, Lane: k.lane, Clock: k.clock},
 		Targets: words.Of(subjects, func(s subject) owners.Target { return s.target }), Lister: k.cluster, Client: k.objects, Room: k.room, Memory: &k.memory,
 	}
 	return job.Run(ctx)

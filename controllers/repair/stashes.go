@@ -67,7 +67,7 @@ func (k *stashedCopies) move(ctx context.Context, target survivors.Target) (repa
 		return repairs.Report{}, err
 	}
 	job := &embeddedcopies.Migration{
-		Work:    repairs.Work{Resources: resources, Unseen: unseen, Most: mostTold, Lane: k.lane, Clock: k.clock},
+		Work:    repairs.Work{Resources: resources, Unseen: unseen, Most: mostNamed, Lane: k.lane, Clock: k.clock},
 		Targets: []survivors.Target{target}, Places: k.places, Converter: k.newConverter(), Lister: k.cluster,
 		Client: k.client, Types: types, Mapper: k.cluster.Mapper(), Tell: k.tell,
 	}

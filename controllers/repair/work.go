@@ -2,8 +2,8 @@ package repair
 
 import "context"
 
-// mostTold is how many of each sort are kept to be named.
-const mostTold = 20
+// mostNamed is how many of each sort are kept to be named.
+const mostNamed = 20
 
 // work is a repair for some CRDs, in the background.
 type work struct {

@@ -15,7 +15,7 @@ import (
 )
 
 // Follower finds what sets of fields of one object, owned at one apiVersion, are
-// at another; see package follow.
+// at another; see package fieldownership.
 type Follower interface {
 	Follow(ctx context.Context, key types.NamespacedName, from, to string, owned []*fieldpath.Set) ([]fieldownership.Followed, error)
 }

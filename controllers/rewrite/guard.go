@@ -19,14 +19,14 @@ type Guard struct {
 	Lost func(context.Context, types.NamespacedName) ([]string, error)
 }
 
-// Looked is how far the look before a walk is. The zero value is a look that has not begun.
-type Looked struct{ done, total atomic.Int64 }
+// LookProgress is how far the look before a walk is. The zero value is a look that has not begun.
+type LookProgress struct{ done, total atomic.Int64 }
 
 // At says that done of total objects have been looked at, as far as is known.
-func (l *Looked) At(done, total int64) { l.total.Store(total); l.done.Store(done) }
+func (l *LookProgress) At(done, total int64) { l.total.Store(total); l.done.Store(done) }
 
 // Counts are the objects that have been looked at, and all.
-func (l *Looked) Counts() (done, total int64) { return l.done.Load(), l.total.Load() }
+func (l *LookProgress) Counts() (done, total int64) { return l.done.Load(), l.total.Load() }
 
 // FieldLoss is a field that objects lose when they are stored at the storage version.
 type FieldLoss struct {
@@ -38,8 +38,8 @@ type FieldLoss struct {
 	Allowed bool
 }
 
-// Told is a sentence about it.
-func (l FieldLoss) Told(storageVersion string) string {
+// Message is a sentence about it.
+func (l FieldLoss) Message(storageVersion string) string {
 	return fmt.Sprintf("%s of %s is dropped from %d objects, for example %s, since %s does not have it",
 		l.Field, l.Version, l.Objects, strings.TrimPrefix(l.Object.String(), "/"), storageVersion)
 }

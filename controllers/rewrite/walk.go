@@ -65,8 +65,8 @@ type Walk struct {
 	Guard *Guard
 	// Room is shared by all walks of a process; nil for one of its own.
 	Room *Room
-	// Looked is how far the look is that comes before the walk, where there is one.
-	Looked Looked
+	// Look is how far the look is that comes before the walk, where there is one.
+	Look LookProgress
 	// ProvedAfter, in a Check, is a resourceVersion after which every write is
 	// known to be current: objects beyond it need no request.
 	ProvedAfter string

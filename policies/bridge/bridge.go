@@ -44,9 +44,9 @@ func Between(base, head *apiextensionsv1.CustomResourceDefinition, labelKey stri
 	return between(base, head, labelKey, "")
 }
 
-// Beside makes the one before Between's: it has the same versions, and objects stay stored as they are. So clients of the new
+// KeepStorage makes the one before Between's: it has the same versions, and objects stay stored as they are. So clients of the new
 // storage version can be tried before the flip.
-func Beside(base, head *apiextensionsv1.CustomResourceDefinition, labelKey string) (*Bridge, error) {
+func KeepStorage(base, head *apiextensionsv1.CustomResourceDefinition, labelKey string) (*Bridge, error) {
 	kept := crds.StorageVersion(base)
 	if kept == "" {
 		return nil, fmt.Errorf("%s has no storage version in the old state; fix it first", base.Name)

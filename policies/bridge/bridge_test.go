@@ -223,7 +223,7 @@ func TestABridgeCanLeaveTheStorageAsItIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			b, err := bridge.Beside(c.base, c.head, v1alpha1.MigrateLabel)
+			b, err := bridge.KeepStorage(c.base, c.head, v1alpha1.MigrateLabel)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(shape(b.CRD)).To(Equal(c.versions))
 			g.Expect(b.Notes).To(Equal(c.notes))
@@ -235,11 +235,11 @@ func TestABridgeCanLeaveTheStorageAsItIs(t *testing.T) {
 		})
 	}
 	g := NewWithT(t)
-	_, err := bridge.Beside(widgets().Versions("v1alpha1", "v1").Build(), widgets().Versions("v1alpha1").Build(), v1alpha1.MigrateLabel)
+	_, err := bridge.KeepStorage(widgets().Versions("v1alpha1", "v1").Build(), widgets().Versions("v1alpha1").Build(), v1alpha1.MigrateLabel)
 	g.Expect(err).To(MatchError("widgets.example.com needs no intermediate CRD: the old one serves v1alpha1 already"))
 	none := widgets().Versions("v1").Build()
 	none.Spec.Versions[0].Storage = false
-	_, err = bridge.Beside(none, widgets().Versions("v1alpha1").Build(), v1alpha1.MigrateLabel)
+	_, err = bridge.KeepStorage(none, widgets().Versions("v1alpha1").Build(), v1alpha1.MigrateLabel)
 	g.Expect(err).To(MatchError("widgets.example.com has no storage version in the old state; fix it first"))
 }
 
@@ -250,7 +250,7 @@ func TestABridgeBesideBringsTheSchemaOfTheNewCRD(t *testing.T) {
 	narrow := "{type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}"
 	base := widgets().Versions("v1alpha1", "v1").Schema("v1alpha1", narrow).Schema("v1", wide).Build()
 	head := widgets().Versions("v1", "v1alpha1").Schema("v1alpha1", wide).Schema("v1", narrow).Build()
-	b, err := bridge.Beside(base, head, v1alpha1.MigrateLabel)
+	b, err := bridge.KeepStorage(base, head, v1alpha1.MigrateLabel)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(shape(b.CRD)).To(Equal([]string{"v1 served stored", "v1alpha1 served"}))
 	g.Expect(b.CRD.Spec.Versions[0].Schema).To(Equal(base.Spec.Versions[1].Schema), "objects are stored at v1")

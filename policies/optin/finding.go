@@ -66,8 +66,8 @@ type Question struct {
 	ArgoCDConfig []*delivery.Object
 	// About reports which CRDs are asked about, by their names; nil is for all.
 	About func(crd string) bool
-	// Beside are the units that the same clusters may get, with or without the one that is asked about.
-	Beside []*delivery.Unit
+	// SameClusters are the units that the same clusters may get, with or without the one that is asked about.
+	SameClusters []*delivery.Unit
 	// Unseen asks about what the unit applies and is not among its objects, too. What is found about that is a warning.
 	Unseen bool
 }

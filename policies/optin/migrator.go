@@ -31,7 +31,7 @@ func otherMigrator(c check) (findings []Found) {
 
 // optedIn reports whether the unit, or one beside it, has a CRD of a name with the label.
 func (c check) optedIn(name string) bool {
-	return slices.ContainsFunc(append(slices.Clip(c.Beside), c.unit), func(u *delivery.Unit) bool {
+	return slices.ContainsFunc(append(slices.Clip(c.SameClusters), c.unit), func(u *delivery.Unit) bool {
 		return slices.ContainsFunc(u.CRDs(), func(crd delivery.CRD) bool {
 			return crd.GetName() == name && c.concerns(crd) && crd.OptedIn(c.LabelKey)
 		})

@@ -168,9 +168,9 @@ func TestAnotherMigratorInAUnitBesideIsFound(t *testing.T) {
 	of := &delivery.Unit{Objects: []*delivery.Object{object(t, "kind: StorageVersionMigration\nmetadata: {name: w}\nspec: {resource: {group: example.com, resource: widgets}}\napiVersion: storagemigration.k8s.io/v1")}}
 	for metadata, count := range map[string]int{labelled: 1, "labels: {}": 0} {
 		beside := &delivery.Unit{Objects: []*delivery.Object{crd(t, metadata, "v1alpha1", "v1")}}
-		g.Expect(Check(of, Question{LabelKey: key, Beside: []*delivery.Unit{of, beside}})).To(HaveLen(count), metadata)
+		g.Expect(Check(of, Question{LabelKey: key, SameClusters: []*delivery.Unit{of, beside}})).To(HaveLen(count), metadata)
 		nothing := func(string) bool { return false }
-		g.Expect(Check(of, Question{LabelKey: key, Beside: []*delivery.Unit{beside}, About: nothing})).To(BeEmpty())
+		g.Expect(Check(of, Question{LabelKey: key, SameClusters: []*delivery.Unit{beside}, About: nothing})).To(BeEmpty())
 	}
 }
 

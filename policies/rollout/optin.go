@@ -13,7 +13,7 @@ import (
 // optinFindings are what policies/optin finds about the units that apply a CRD that changes: force, Replace=true, ignored
 // differences and so on. What it finds about other CRDs is not this pull request's.
 func optinFindings(s *situation) []finding.Finding {
-	q := optin.Question{LabelKey: s.labelKey, ArgoCDConfig: s.configMaps("argocd-cm"), Beside: s.head.Units, About: func(crd string) bool {
+	q := optin.Question{LabelKey: s.labelKey, ArgoCDConfig: s.configMaps("argocd-cm"), SameClusters: s.head.Units, About: func(crd string) bool {
 		_, changes := s.changes[crd]
 		return changes
 	}}

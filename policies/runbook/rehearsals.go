@@ -55,7 +55,7 @@ func Returned(o Observation) (*apiextensionsv1.CustomResourceDefinition, error) 
 	if o.Return == nil {
 		return nil, fmt.Errorf("%s has no version %s yet, so nothing can be rehearsed; leave out --rehearse, or rehearse the CRD that has it with `moult rehearse --crds`", o.CRD.Name, o.To)
 	}
-	made, err := bridge.Beside(o.CRD, o.way().Release, o.LabelKey)
+	made, err := bridge.KeepStorage(o.CRD, o.way().Release, o.LabelKey)
 	if err != nil {
 		return nil, err
 	}

@@ -123,7 +123,7 @@ func (b *command) between(before, head *apiextensionsv1.CustomResourceDefinition
 	}
 	build := bridge.Between
 	if b.keep {
-		build = bridge.Beside
+		build = bridge.KeepStorage
 	}
 	made, err := build(before, head, b.LabelKey)
 	if unneeded := (*bridge.NotNeeded)(nil); errors.As(err, &unneeded) {

@@ -78,7 +78,7 @@ A CRD with the label ` + v1alpha1.MigrateLabel + `: "` + v1alpha1.MigrateLabelEx
 
 func (o *optIn) run(ctx context.Context, paths []string, stdin io.Reader) error {
 	surveyed := survey.Of(ctx, paths, stdin, o.LabelKey, store.New(store.Options{Fetch: true}))
-	report := optin.Examine(surveyed.Units, optin.Question{LabelKey: o.LabelKey, Unseen: true, Beside: surveyed.Units, ArgoCDConfig: surveyed.Named("ConfigMap", "", lua.ConfigMap)})
+	report := optin.Examine(surveyed.Units, optin.Question{LabelKey: o.LabelKey, Unseen: true, SameClusters: surveyed.Units, ArgoCDConfig: surveyed.Named("ConfigMap", "", lua.ConfigMap)})
 	for _, f := range rollout.Locks(surveyed.Cluster, o.LabelKey) {
 		report.Add(optin.Found{Finding: f, CRDs: []string{f.CRD}})
 	}

@@ -11,7 +11,7 @@ import (
 
 // findings are what is printed of a report.
 func findings(report conversion.Report) output.Findings {
-	all := output.Findings{Heading: "Rehearsal of the new CRDs", Sentence: sentence(report), Beside: "accepted losses", Unused: report.Unused}
+	all := output.Findings{Heading: "Rehearsal of the new CRDs", Sentence: sentence(report), Rest: "accepted losses", Unused: report.Unused}
 	for _, of := range report.CRDs {
 		all.Sections = append(all.Sections, output.Section{
 			CRD: of.CRD, Title: title(of) + ": " + subtitle(of), Markdown: fmt.Sprintf("**%s**: %s", preview.CodeSpan(title(of), 100), subtitle(of)),

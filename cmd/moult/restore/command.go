@@ -258,20 +258,20 @@ func (r *command) tell(report *restore.Report) error {
 
 func (r *command) name(of *restore.CRDReport, outcome restore.Outcome) {
 	named := 0
-	for _, told := range of.Told {
-		if told.Outcome != outcome {
+	for _, result := range of.Results {
+		if result.Outcome != outcome {
 			continue
 		}
 		if named++; named > mostNamed {
 			fmt.Fprintf(r.Out, "%s… more of them: -o json\n", output.Indent)
 			return
 		}
-		line := told.Object
-		if told.Why != "" {
-			line += ": " + told.Why
+		line := result.Object
+		if result.Why != "" {
+			line += ": " + result.Why
 		}
-		if len(told.Paths) > 0 {
-			line += ": " + words.Few(told.Paths, 5)
+		if len(result.Paths) > 0 {
+			line += ": " + words.Few(result.Paths, 5)
 		}
 		fmt.Fprintln(r.Out, output.Paragraph(line))
 	}

@@ -63,7 +63,7 @@ func TestConvertedObjectsTakeThePlaceOfAConversion(t *testing.T) {
 	report, code := w.restore("--converted", given)
 	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(report.Counts).To(Equal(map[restore.Outcome]int64{restore.Created: 1, restore.Refused: 2}))
-	missing := slices.DeleteFunc(slices.Clone(report.Told), func(told restore.Told) bool { return told.Outcome == restore.Created })
+	missing := slices.DeleteFunc(slices.Clone(report.Results), func(result restore.Result) bool { return result.Outcome == restore.Created })
 	w.Expect(missing).To(HaveEach(HaveField("Why", HavePrefix("it is not among the objects of --converted. The cluster serves v1, and the backup has the objects at v1alpha1. A webhook"))))
 	w.Expect(w.get("v1", name(1)).Object["spec"]).To(Equal(map[string]any{"replicas": int64(7)}))
 	w.Expect(w.get("v1", name(1)).GetLabels()).To(BeEmpty(), "metadata are those of the backup")
@@ -107,7 +107,7 @@ func TestWhatAWebhookChangesIsNamed(t *testing.T) {
 		of, code := w.restore("--webhook", "crd")
 		w.Expect(code).To(Equal(cli.ExitNotDone))
 		w.Expect(of.Counts).To(Equal(want), "%+v", of)
-		w.Expect(of.Told).To(named)
+		w.Expect(of.Results).To(named)
 	}
 	object := w.get("v1", name(1))
 	w.Expect(object.GetLabels()).To(Equal(map[string]string{"team": "a"}))
@@ -145,10 +145,10 @@ func TestConvertedObjectsAreComparedWithTheBackup(t *testing.T) {
 	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(report.Counts).To(Equal(map[restore.Outcome]int64{restore.Created: 3, restore.NotInBackup: 1}))
 	w.Expect(report.NotKept).To(BeEquivalentTo(1))
-	w.Expect(report.Told).To(ConsistOf(
-		restore.Told{Object: "default/" + name(0), Outcome: restore.Created, Why: "the cluster did not have it, and it is made from the file"},
-		restore.Told{Object: "default/" + name(1), Outcome: restore.Created, Why: "the cluster did not have it, and it is made from the file; the file has other values than the backup", Paths: []string{"spec.color", "spec.size"}},
-		restore.Told{Object: "default/stranger", Outcome: restore.NotInBackup, Why: "the files have it, and the backup does not; apply it with its own tool"},
+	w.Expect(report.Results).To(ConsistOf(
+		restore.Result{Object: "default/" + name(0), Outcome: restore.Created, Why: "the cluster did not have it, and it is made from the file"},
+		restore.Result{Object: "default/" + name(1), Outcome: restore.Created, Why: "the cluster did not have it, and it is made from the file; the file has other values than the backup", Paths: []string{"spec.color", "spec.size"}},
+		restore.Result{Object: "default/stranger", Outcome: restore.NotInBackup, Why: "the files have it, and the backup does not; apply it with its own tool"},
 	))
 	put("")
 	got = w.Run("restore", "-f", w.file, "--converted", given)

@@ -36,8 +36,8 @@ func TestWhatIsThereStays(t *testing.T) {
 		w.Expect(code).To(Equal(cli.ExitNotDone))
 		w.Expect(of.Counts).To(Equal(want))
 		paths := map[string][]string{}
-		for _, told := range of.Told {
-			paths[told.Object] = told.Paths
+		for _, result := range of.Results {
+			paths[result.Object] = result.Paths
 		}
 		w.Expect(paths).To(Equal(map[string][]string{
 			"default/" + name(1): {"spec.color"}, "default/" + name(2): {"metadata.ownerReferences", "metadata.labels.new"}, "default/" + name(3): {"status.phase"},
@@ -152,9 +152,9 @@ func TestAnObjectThatLacksSomethingIsNotAsInTheBackup(t *testing.T) {
 		of, code := w.restore()
 		w.Expect(code).To(Equal(cli.ExitNotDone))
 		w.Expect(of.Counts).To(Equal(want))
-		w.Expect(of.Told).To(named)
+		w.Expect(of.Results).To(named)
 	}
 	of, code := w.restore("--fields", "spec.clientId")
 	w.Expect(code).To(Equal(cli.ExitNotDone))
-	w.Expect(of.Told).To(named)
+	w.Expect(of.Results).To(named)
 }

@@ -94,7 +94,7 @@ func TestFieldsAreBroughtBackAfterTheNextUpgrade(t *testing.T) {
 	of, code = w.restore(fields...)
 	w.Expect(code).To(Equal(1), "iris has another part now")
 	w.Expect(of.Counts).To(Equal(want))
-	w.Expect(of.Told).To(ContainElement(restore.Told{Object: "default/iris", Outcome: restore.Differs, Paths: []string{"spec.parts[0].note"},
+	w.Expect(of.Results).To(ContainElement(restore.Result{Object: "default/iris", Outcome: restore.Differs, Paths: []string{"spec.parts[0].note"},
 		Why: "what these fields lay in has changed, so they are left out; --overwrite writes all of the object"}))
 	w.Expect(w.specs()).To(Equal(map[string]any{
 		"rose":  map[string]any{"size": int64(1), "color": "white", "extra": "thorns"},

@@ -61,7 +61,7 @@ func TestNoFieldIsPutBackByThePlaceInAListThatHasChanged(t *testing.T) {
 				g.Expect(after[name].(map[string]any)[c.list].([]any)[0]).To(HaveKeyWithValue("note", "deep"))
 				return
 			}
-			g.Expect(of.Told).To(ContainElement(And(HaveField("Object", "default/"+name), HaveField("Outcome", restore.Differs),
+			g.Expect(of.Results).To(ContainElement(And(HaveField("Object", "default/"+name), HaveField("Outcome", restore.Differs),
 				HaveField("Paths", ContainElement("spec."+c.list+"[0].note")), HaveField("Why", HavePrefix("what these fields lay in has changed, ")))))
 			g.Expect(after[name]).To(Equal(before[name]))
 		})
@@ -81,7 +81,7 @@ func TestAFieldIsNotPutBackAtTheExpenseOfAnother(t *testing.T) {
 		t.Helper()
 		of, code := w.restore(append(args, "--fields", "spec.color")...)
 		w.Expect(code).To(Equal(1), "%+v", of)
-		w.Expect(of.Told).To(ContainElement(And(HaveField("Object", "default/rose"), HaveField("Outcome", restore.Differs), HaveField("Paths", ContainElement("spec.extra")), HaveField("Why", HavePrefix(why)))))
+		w.Expect(of.Results).To(ContainElement(And(HaveField("Object", "default/rose"), HaveField("Outcome", restore.Differs), HaveField("Paths", ContainElement("spec.extra")), HaveField("Why", HavePrefix(why)))))
 		w.Expect(w.raw("rose")).To(ContainSubstring("thorns"))
 	}
 	holds("a write at v1alpha1 would drop what the object has, or may have, at v1; serve a version with", "--version", "v1alpha1")
@@ -109,7 +109,7 @@ func TestAFieldIsPutBackWhereNoWebhookConvertsIt(t *testing.T) {
 	w.patch("v1", "rose", "hand", map[string]any{"spec": map[string]any{"color": nil}})
 	of, code := w.restore("--fields", "spec.color", "--version", "v1alpha1")
 	w.Expect(code).To(Equal(1))
-	w.Expect(of.Told).To(ConsistOf(HaveField("Why", "objects are stored at v1, and a webhook converts what is written at v1alpha1, so what only v1 has may be dropped; name v1 with --version")))
+	w.Expect(of.Results).To(ConsistOf(HaveField("Why", "objects are stored at v1, and a webhook converts what is written at v1alpha1, so what only v1 has may be dropped; name v1 with --version")))
 	of, code = w.restore("--fields", "spec.color")
 	w.Expect(code).To(BeZero(), "%+v", of)
 	w.Expect(w.get("v1", "rose").Object["spec"]).To(HaveKeyWithValue("color", "red"))

@@ -32,7 +32,7 @@ func TestAnIncompleteBackupIsUsedAsFarAsItGoes(t *testing.T) {
 	of, code := w.restore()
 	w.Expect(code).To(Equal(cli.ExitNotDone), "%+v", of)
 	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Created: 3, restore.Unread: 1}))
-	w.Expect(of.Told).To(ConsistOf(And(HaveField("Object", "default/object-00003"), HaveField("Why", ContainSubstring("invalid character 'g'")))))
+	w.Expect(of.Results).To(ConsistOf(And(HaveField("Object", "default/object-00003"), HaveField("Why", ContainSubstring("invalid character 'g'")))))
 	w.Expect(w.get("v1", name(1)).Object["spec"]).To(HaveKeyWithValue("size", BeEquivalentTo(7)))
 
 	file := w.manifest("v1alpha1")

@@ -36,7 +36,7 @@ func TestOwnersOfAnotherKindAreFoundByName(t *testing.T) {
 	of, code := w.restore()
 	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Refused: 3}), "those that it owns wait for it in vain")
-	w.Expect(of.Told[0].Why + of.Told[1].Why + of.Told[2].Why).To(ContainSubstring("ConfigMap default/the-owner"))
+	w.Expect(of.Results[0].Why + of.Results[1].Why + of.Results[2].Why).To(ContainSubstring("ConfigMap default/the-owner"))
 
 	owner := made()
 	of, code = w.restore()

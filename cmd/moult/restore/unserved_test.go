@@ -56,7 +56,7 @@ func TestWhatOnlyAnUnservedVersionShowsIsNamedOrRestored(t *testing.T) {
 		of, code := w.restore(args...)
 		w.Expect(code).To(Equal(cli.ExitNotDone), "%v: %+v", args, of)
 		w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Unchanged: 3, restore.Differs: 1}), "%v", args)
-		w.Expect(of.Told).To(ConsistOf(And(HaveField("Object", "default/"+name(1)), HaveField("Why", ContainSubstring("v1 does not have ")),
+		w.Expect(of.Results).To(ConsistOf(And(HaveField("Object", "default/"+name(1)), HaveField("Why", ContainSubstring("v1 does not have ")),
 			HaveField("Paths", []string{"spec.clientId at v1alpha1"}))), "%v", args)
 	}
 	of, code := w.restore("--fields", "spec.name")

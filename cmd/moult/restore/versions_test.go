@@ -80,8 +80,8 @@ func TestADroppedFieldComesBack(t *testing.T) {
 	of, code := w.restore()
 	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Unchanged: 9, restore.Differs: 3}))
-	for _, told := range of.Told {
-		w.Expect(told.Paths).To(Equal([]string{"spec.clientId"}))
+	for _, result := range of.Results {
+		w.Expect(result.Paths).To(Equal([]string{"spec.clientId"}))
 	}
 	for _, args := range [][]string{{"--overwrite", "--dry-run"}, {"--overwrite"}} {
 		of, code = w.restore(args...)
@@ -124,8 +124,8 @@ func TestConversionByTheBackupsCRD(t *testing.T) {
 	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Created: 4}))
 	w.Expect(of.NotKept).To(BeEquivalentTo(1))
-	w.Expect(of.Told).To(HaveLen(1))
-	w.Expect(of.Told[0].Paths).To(Equal([]string{"spec.clientId"}))
+	w.Expect(of.Results).To(HaveLen(1))
+	w.Expect(of.Results[0].Paths).To(Equal([]string{"spec.clientId"}))
 	w.Expect(of.Managers).To(BeZero(), "v1alpha1 is still a version of the CRD")
 	for _, object := range w.all("v1") {
 		w.Expect(object["spec"]).To(Equal(map[string]any{"name": "rose", "size": int64(1)}))
@@ -177,7 +177,7 @@ func TestABackupIsRestoredAtAVersionThatItsCRDDidNotHave(t *testing.T) {
 	of, code := w.restore()
 	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Created: 2}))
-	w.Expect(of.Told).To(ConsistOf(And(HaveField("Object", "default/"+name(1)), HaveField("Paths", []string{"spec.clientId"}))))
+	w.Expect(of.Results).To(ConsistOf(And(HaveField("Object", "default/"+name(1)), HaveField("Paths", []string{"spec.clientId"}))))
 	for _, object := range w.all("v1") {
 		w.Expect(object["spec"]).To(Equal(map[string]any{"name": "rose", "size": int64(1)}))
 	}
@@ -194,7 +194,7 @@ func TestTheWebhookConvertsABackupOfAVersionThatHasLeft(t *testing.T) {
 	report, code = w.restore("--webhook", "crd")
 	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(report.Counts).To(Equal(map[restore.Outcome]int64{restore.Created: 2, restore.Refused: 1}))
-	w.Expect(report.Told).To(ConsistOf(And(HaveField("Object", "default/"+name(1)), HaveField("Why", And(HavePrefix("it cannot be converted from v1alpha1 to v1: "), ContainSubstring("no parts"))))))
+	w.Expect(report.Results).To(ConsistOf(And(HaveField("Object", "default/"+name(1)), HaveField("Why", And(HavePrefix("it cannot be converted from v1alpha1 to v1: "), ContainSubstring("no parts"))))))
 	w.Expect(hook.Heal()).To(Succeed())
 	report, code = w.restore("--webhook", "crd")
 	w.Expect(code).To(Equal(cli.ExitDone), "%+v", report)
@@ -252,9 +252,9 @@ func TestWhatTheClusterRefusesIsNamed(t *testing.T) {
 	of, code := w.restore()
 	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Created: 3, restore.Refused: 1}))
-	w.Expect(of.Told).To(HaveLen(1))
-	w.Expect(of.Told[0].Object).To(Equal("default/" + name(2)))
-	w.Expect(of.Told[0].Why).To(ContainSubstring("spec.color"))
+	w.Expect(of.Results).To(HaveLen(1))
+	w.Expect(of.Results[0].Object).To(Equal("default/" + name(2)))
+	w.Expect(of.Results[0].Why).To(ContainSubstring("spec.color"))
 }
 
 // Objects that are written and deleted while they are read are in the backup as they were when it began, at all versions.

@@ -17,7 +17,7 @@ import (
 
 // findings are what is printed of a report.
 func findings(report roundtrip.Report) output.Findings {
-	all := output.Findings{Heading: "Conversion, there and back", Sentence: sentence(report), Beside: "beside the CRDs", Unknown: report.Unknown, Unused: report.Unused}
+	all := output.Findings{Heading: "Conversion, there and back", Sentence: sentence(report), Rest: "beside the CRDs", Unknown: report.Unknown, Unused: report.Unused}
 	for _, of := range report.CRDs {
 		s := output.Section{
 			CRD: of.CRD, Suite: of.CRD, All: of.Title(), Notes: missed(of),

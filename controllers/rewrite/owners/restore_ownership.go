@@ -12,9 +12,9 @@ import (
 	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 )
 
-// giveBackTime is how long the second write may go on after a repair was stopped. It would leave the reference with the wrong
+// restoreTime is how long the second write may go on after a repair was stopped. It would leave the reference with the wrong
 // owner otherwise, and the next repair has nothing to find there.
-const giveBackTime = 5 * time.Second
+const restoreTime = 5 * time.Second
 
 // errBusyObject is why ownership stays with the one who moved a reference.
 var errBusyObject = errors.New("the object is written all the time")
@@ -88,7 +88,7 @@ func (v *visit) givenBack(ctx context.Context, before, after []metav1.ManagedFie
 func withGracePeriod(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
 	stop := context.AfterFunc(parent, func() {
-		late, end := context.WithTimeout(ctx, giveBackTime)
+		late, end := context.WithTimeout(ctx, restoreTime)
 		defer end()
 		<-late.Done()
 		cancel()

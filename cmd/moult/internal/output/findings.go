@@ -23,8 +23,8 @@ type Findings struct {
 	// Heading is above a comment on a pull request, and Sentence is the answer.
 	Heading, Sentence string
 	Sections          []Section
-	// Beside is what JUnit calls the rest: what is not known beside the CRDs, and what is accepted and was not found.
-	Beside  string
+	// Rest is what JUnit calls the rest: what is not known beside the CRDs, and what is accepted and was not found.
+	Rest    string
 	Unknown []string
 	Unused  []conversion.Accepted
 }
@@ -177,7 +177,7 @@ func (f Findings) JUnit() (all Suites) {
 		all.Suites = append(all.Suites, f.Sections[i].suite())
 	}
 	if len(f.Unknown)+len(f.Unused) > 0 {
-		s := Suite{Name: f.Beside}
+		s := Suite{Name: f.Rest}
 		for _, why := range f.Unknown {
 			s.Add(Case{Class: s.Name, Name: words.Line(why), Error: &Problem{Message: words.Line(why)}})
 		}
