@@ -180,7 +180,7 @@ func Definitions(text string, named []string) (lines string, open []string) {
 			if known[name] = true; len(known) > MostVariables {
 				return text, nil
 			}
-			giving := givingIn(text, name).FindAllString(text, -1)
+			giving := givingIn(text, name)
 			if len(giving) == 0 {
 				open = append(open, name)
 			}
@@ -193,14 +193,28 @@ func Definitions(text string, named []string) (lines string, open []string) {
 	return found.String(), open
 }
 
-// givingIn finds what gives a value to a variable of a text. An argument is given where one of its functions is called.
-func givingIn(text, name string) *regexp.Regexp {
+// givingIn are the lines of a text that give a value to a variable of it. An argument is given where one of its functions is called.
+func givingIn(text, name string) (lines []string) {
 	if _, err := strconv.Atoi(name); err == nil {
 		var functions []string
 		for _, function := range function.FindAllStringSubmatch(text, -1) {
 			functions = append(functions, function[1]+function[2])
 		}
-		return regexp.MustCompile(`(?m)^.*\b(?:` + cmp.Or(strings.Join(functions, "|"), `\z.`) + `)[ ,].*$`)
+		return regexp.MustCompile(`(?m)^.*\b(?:`+cmp.Or(strings.Join(functions, "|"), `\z.`)+`)[ ,].*$`).FindAllString(text, -1)
 	}
-	return regexp.MustCompile(`(?m)^(?:.*[^\w\n-])?` + name + `["']?(?:\s*[:?+]{0,2}[:=](?:\\\n|[^\n])*(?:\n\s+(?:description|required|type|default|options|sh):[^\n]*)*|\s+in\b[^\n]*|\s*\n\s*value:[^\n]*)`)
+	giving := regexp.MustCompile(`^(?:.*[^\w\n-])?` + name + `["']?(?:\s*[:?+]{0,2}[:=](?:\\\n|[^\n])*(?:\n\s+(?:description|required|type|default|options|sh):[^\n]*)*|\s+in\b[^\n]*|\s*\n\s*value:[^\n]*)`)
+	for { // only lines with the name are looked at: there are many others
+		at := strings.Index(text, name)
+		if at < 0 {
+			return lines
+		}
+		text = text[strings.LastIndexByte(text[:at], '\n')+1:]
+		end := strings.IndexByte(text, '\n') + 1
+		if found := giving.FindStringIndex(text); found != nil {
+			lines, end = append(lines, text[:found[1]]), found[1]
+		} else if end == 0 {
+			return lines
+		}
+		text = text[end:]
+	}
 }

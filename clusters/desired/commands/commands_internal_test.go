@@ -69,3 +69,12 @@ func FuzzScripts(f *testing.F) {
 	}
 	f.Fuzz(func(_ *testing.T, file, text string) { In(file, []byte(text)) })
 }
+
+func TestAProgramIsAWordOfItsOwn(t *testing.T) {
+	for text, want := range map[string]bool{
+		"kubectl get x": true, "run: KUBECTL": true, "$(oc) get": true, "docker build local": false, "docker, oc": true, "kubectl2": false,
+		"reapply -f x": false, "reapply -f x\napply -f y": true, "apply this": false, "": false,
+	} {
+		NewWithT(t).Expect(MayRun([]byte(text))).To(Equal(want), text)
+	}
+}

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"bytes"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -16,15 +17,47 @@ type job struct {
 	text       string
 }
 
-// running finds files with commands that matter. It is cheap, as each file of a tree is looked at. Known finds all programs that the rules are
-// about, in a part of such a file.
+// running are programs of commands that matter. Known finds all programs that the rules are about, in a part of a file that has one of these.
 var (
-	running = regexp.MustCompile(`(?i)\b(?:kubectl|oc|helm|helmfile|argocd|curl|wget|` + strings.Join(slices.Sorted(maps.Keys(bundled)), "|") + `)\b|\bapply -`)
+	running = append(slices.Sorted(maps.Keys(bundled)), "kubectl", "oc", "helm", "helmfile", "argocd", "curl", "wget", "apply -")
 	known   = regexp.MustCompile(`(?i)\b(?:apply|upgrade|install|` + strings.Join(slices.DeleteFunc(slices.Sorted(maps.Keys(byProgram)), func(name string) bool { return strings.ContainsAny(name, "$.:") }), "|") + `)\b`)
 )
 
-// MayRun reports whether a text may have commands that matter.
-func MayRun(content []byte) bool { return running.Match(content) }
+// MayRun reports whether a text may have commands that matter. Each file of a tree is looked at, so words are looked for one by
+// one: an expression of all of them takes ten times as long.
+func MayRun(content []byte) bool {
+	text := lowered(content)
+	return slices.ContainsFunc(running, func(program string) bool { return hasWord(text, program) })
+}
+
+// lowered is a text with small letters, of ASCII: no program has others in its name.
+func lowered(text []byte) []byte {
+	small := slices.Clone(text)
+	for i, c := range small {
+		if 'A' <= c && c <= 'Z' {
+			small[i] = c + 'a' - 'A'
+		}
+	}
+	return small
+}
+
+// hasWord reports whether a word begins and ends where a word does.
+func hasWord(text []byte, word string) bool {
+	for from := 0; ; from++ {
+		at := bytes.Index(text[from:], []byte(word))
+		if at < 0 {
+			return false
+		}
+		from += at
+		if end := from + len(word); (from == 0 || !isInWord(text[from-1])) && (end == len(text) || !isInWord(text[end]) || !isInWord(word[len(word)-1])) {
+			return true
+		}
+	}
+}
+
+func isInWord(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
 
 func mayRun(text string) bool { return known.MatchString(text) }
 

@@ -249,14 +249,19 @@ func (s *scan) elsewhere(file, text string, open []string) string {
 	if len(open) == 0 {
 		return found.String()
 	}
+	words := slices.Clone(open)
 	for i, name := range open {
 		open[i] = `(?:export\s+|-\s+)?` + name + `["']?\s*[:?+]{0,2}[:=]`
 		if _, err := strconv.Atoi(name); err == nil {
+			words[i] = filepath.Base(file)
 			open[i] = `[^\n]*\b` + regexp.QuoteMeta(filepath.Base(file)) + `\b`
 		}
 	}
 	giving := regexp.MustCompile(`(?m)^\s*(?:` + strings.Join(open, "|") + `)[^\n]*`)
 	for _, other := range s.tree.Texts(givingVariables) {
+		if !slices.ContainsFunc(words, func(word string) bool { return strings.Contains(other.Text, word) }) {
+			continue // as most: it is cheap to see
+		}
 		for _, line := range giving.FindAllString(other.Text, -1) {
 			s.tree.Reads.File(other.File)
 			found.WriteString(line + "\n")
