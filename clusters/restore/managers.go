@@ -17,7 +17,7 @@ func (t *target) managers(c *chosen) (entries []metav1.ManagedFieldsEntry, some 
 	all := c.object.GetManagedFields()
 	entries = slices.DeleteFunc(slices.Clone(all), func(e metav1.ManagedFieldsEntry) bool { return !t.movable(e, c.version) })
 	moving := rewrite.Ownership{
-		Group: t.is.Spec.Group, StorageVersion: c.version, Versions: crds.Versions(t.is), Has: rewrite.HasPath(schemaAt(t.is, c.version)),
+		Group: t.is.Spec.Group, StorageVersion: c.version, Versions: crds.Versions(t.is), Has: rewrite.HasPath(rewrite.PrunedBy(t.is, c.version)),
 	}
 	moved, err := moving.Move(entries)
 	if err != nil { // one cannot be read, and the API server would drop all

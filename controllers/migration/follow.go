@@ -74,10 +74,10 @@ func (o followed) Whole(ctx context.Context, key types.NamespacedName, apiVersio
 	return o.Client.Whole(ctx, resourceOf(o.crd).WithVersion(gv.Version), key)
 }
 
-// regrouped reports whether the storage version divides lists or maps otherwise than
-// one of the versions, so that a field may be owned under another path there.
+// regrouped reports whether the storage version divides lists or maps otherwise than one of the versions, so that a field may be owned
+// under another path there. A CRD that keeps all has fields that only one of the schemas divides.
 func regrouped(crd *apiextensionsv1.CustomResourceDefinition, storageVersion string, from []string) bool {
 	return slices.ContainsFunc(from, func(version string) bool {
-		return !rewrite.SameGroups(schemaAt(crd, version), schemaAt(crd, storageVersion))
+		return crd.Spec.PreserveUnknownFields || !rewrite.SameGroups(schemaAt(crd, version), schemaAt(crd, storageVersion))
 	})
 }

@@ -123,13 +123,13 @@ func (r *Reconciler) fieldsOf(ctx context.Context, name string) (f *fields, err 
 
 // fieldsIn is fieldsOf a CRD that was read with its schemas.
 func (r *Reconciler) fieldsIn(crd *apiextensionsv1.CustomResourceDefinition) (*fields, error) {
-	if crd.Spec.PreserveUnknownFields {
-		return nil, nil
-	}
 	if crds.HasWebhook(crd) {
 		return r.convertedFields(crd)
 	}
 	finder, err := crdschema.Of(crd)
+	if err != nil && crd.Spec.PreserveUnknownFields {
+		return nil, nil // metadata of embedded resources alone are dropped in spite of it, and a schema with these is structural
+	}
 	if err != nil {
 		return nil, &walkFailure{*failure(v1alpha1.ReasonFieldsWouldBeLost, "it is not known which fields objects would lose, since a schema of the CRD cannot be read", ": %v", err)}
 	}

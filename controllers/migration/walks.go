@@ -280,11 +280,11 @@ var modes = map[plan.Mode]rewrite.Mode{
 	plan.Rewriting: rewrite.Rewrite, plan.Checking: rewrite.Check, plan.Surveying: rewrite.Survey,
 }
 
-// schema reads a version's schema from the API server, since the cache holds
-// none. It is nil if the version has none, or has left the CRD.
+// schema reads from the API server by what it prunes a version's objects, since the cache holds no schemas. It is nil if nothing is
+// pruned, or the version has left the CRD.
 func (r *Reconciler) schema(ctx context.Context, name, version string) (schema *apiextensionsv1.JSONSchemaProps, err error) {
 	err = r.whole(ctx, name, func(crd *apiextensionsv1.CustomResourceDefinition) error {
-		schema = schemaAt(crd, version)
+		schema = rewrite.PrunedBy(crd, version)
 		return nil
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -26,6 +27,15 @@ func HasPath(schema *apiextensionsv1.JSONSchemaProps) func(fieldpath.Path) bool 
 		}
 		return true
 	}
+}
+
+// PrunedBy is the schema by which the API server prunes objects at a version of a CRD. It is nil if it keeps all.
+func PrunedBy(crd *apiextensionsv1.CustomResourceDefinition, version string) *apiextensionsv1.JSONSchemaProps {
+	validation, err := apihelpers.GetSchemaForVersion(crd, version)
+	if err != nil || validation == nil || crd.Spec.PreserveUnknownFields {
+		return nil
+	}
+	return validation.OpenAPIV3Schema
 }
 
 // SameGroups reports whether two schemas divide lists and maps among owners in the same way, so that a field that both
@@ -107,14 +117,22 @@ func isMeta(element fieldpath.PathElement, resource bool) bool {
 	return false
 }
 
-// within is child where a nil schema, and one that preserves unknown fields, has
-// everything.
+// within is child where a nil schema, and one that preserves unknown fields, has everything. A list that preserves them keeps those
+// of its items, too (skipPrune of k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning).
 func within(at *apiextensionsv1.JSONSchemaProps, element fieldpath.PathElement) (*apiextensionsv1.JSONSchemaProps, bool) {
 	if at == nil {
 		return nil, true
 	}
 	next, found := child(at, element)
-	return next, found || at.XPreserveUnknownFields != nil && *at.XPreserveUnknownFields
+	if at.XPreserveUnknownFields == nil || !*at.XPreserveUnknownFields {
+		return next, found
+	}
+	if next != nil && element.FieldName == nil {
+		item := *next
+		item.XPreserveUnknownFields = at.XPreserveUnknownFields
+		next = &item
+	}
+	return next, true
 }
 
 // child is the schema one element further down; a nil schema that is found

@@ -18,6 +18,10 @@ func TestHasPath(t *testing.T) {
 	mapOf := func(of apiextensionsv1.JSONSchemaPropsOrBool) apiextensionsv1.JSONSchemaProps {
 		return apiextensionsv1.JSONSchemaProps{Type: "object", AdditionalProperties: &of}
 	}
+	keeping := func(p apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+		p.XPreserveUnknownFields = &yes
+		return p
+	}
 	schema := object(props{
 		"spec": *object(props{
 			"name":     text,
@@ -30,6 +34,8 @@ func TestHasPath(t *testing.T) {
 			"open":     {Type: "object", XPreserveUnknownFields: &yes, Properties: props{"closed": *object(props{"a": text})}},
 			"template": {Type: "object", XEmbeddedResource: true, Properties: props{"spec": *object(props{"a": text})}},
 			"plain":    *object(props{"a": text}),
+			"kept":     keeping(list(object(props{"name": text, "closed": *object(props{"a": text})}))),
+			"nested":   keeping(list(new(list(object(props{"name": text}))))),
 		}),
 	})
 	key := func(name string) fieldpath.PathElement {
@@ -44,26 +50,30 @@ func TestHasPath(t *testing.T) {
 		path   []any
 		want   bool
 	}{
-		"a property":                                         {schema, []any{"spec", "name"}, true},
-		"a property that is not there":                       {schema, []any{"spec", "gone"}, false},
-		"a property of one that is not there":                {schema, []any{"spec", "gone", "deeper"}, false},
-		"a property of a text":                               {schema, []any{"spec", "name", "deeper"}, false},
-		"the root":                                           {schema, nil, true},
-		"a key of a map":                                     {schema, []any{"spec", "labels", "a"}, true},
-		"below a key of a map":                               {schema, []any{"spec", "sizes", "small", "width"}, true},
-		"below a key of a map, not there":                    {schema, []any{"spec", "sizes", "small", "gone"}, false},
-		"a key of a map of anything":                         {schema, []any{"spec", "anything", "a", "b"}, true},
-		"a key of a map that allows none":                    {schema, []any{"spec", "nothing", "a"}, false},
-		"an item by value":                                   {schema, []any{"spec", "tags", item("a")}, true},
-		"an item by index":                                   {schema, []any{"spec", "tags", 3}, true},
-		"an item by key":                                     {schema, []any{"spec", "parts", key("head")}, true},
-		"a property of an item":                              {schema, []any{"spec", "parts", key("head"), "name"}, true},
-		"a property of an item, not there":                   {schema, []any{"spec", "parts", key("head"), "gone"}, false},
-		"an item of what is no list any more":                {schema, []any{"spec", "plain", key("head")}, false},
-		"a property of what is a list now":                   {schema, []any{"spec", "tags", "a"}, false},
-		"an unknown field that is preserved":                 {schema, []any{"spec", "open", "unknown", "deeper"}, true},
-		"a known one beside it":                              {schema, []any{"spec", "open", "closed", "a"}, true},
-		"an unknown one in a known one beside it":            {schema, []any{"spec", "open", "closed", "unknown"}, false},
+		"a property":                                          {schema, []any{"spec", "name"}, true},
+		"a property that is not there":                        {schema, []any{"spec", "gone"}, false},
+		"a property of one that is not there":                 {schema, []any{"spec", "gone", "deeper"}, false},
+		"a property of a text":                                {schema, []any{"spec", "name", "deeper"}, false},
+		"the root":                                            {schema, nil, true},
+		"a key of a map":                                      {schema, []any{"spec", "labels", "a"}, true},
+		"below a key of a map":                                {schema, []any{"spec", "sizes", "small", "width"}, true},
+		"below a key of a map, not there":                     {schema, []any{"spec", "sizes", "small", "gone"}, false},
+		"a key of a map of anything":                          {schema, []any{"spec", "anything", "a", "b"}, true},
+		"a key of a map that allows none":                     {schema, []any{"spec", "nothing", "a"}, false},
+		"an item by value":                                    {schema, []any{"spec", "tags", item("a")}, true},
+		"an item by index":                                    {schema, []any{"spec", "tags", 3}, true},
+		"an item by key":                                      {schema, []any{"spec", "parts", key("head")}, true},
+		"a property of an item":                               {schema, []any{"spec", "parts", key("head"), "name"}, true},
+		"a property of an item, not there":                    {schema, []any{"spec", "parts", key("head"), "gone"}, false},
+		"an item of what is no list any more":                 {schema, []any{"spec", "plain", key("head")}, false},
+		"a property of what is a list now":                    {schema, []any{"spec", "tags", "a"}, false},
+		"an unknown field that is preserved":                  {schema, []any{"spec", "open", "unknown", "deeper"}, true},
+		"a known one beside it":                               {schema, []any{"spec", "open", "closed", "a"}, true},
+		"an unknown one in a known one beside it":             {schema, []any{"spec", "open", "closed", "unknown"}, false},
+		"an unknown field of an item that its list preserves": {schema, []any{"spec", "kept", key("head"), "unknown", "deeper"}, true},
+		"a known one of such an item":                         {schema, []any{"spec", "kept", key("head"), "closed", "a"}, true},
+		"an unknown one in a known one of such an item":       {schema, []any{"spec", "kept", key("head"), "closed", "unknown"}, false},
+		"an unknown field of an item of such an item":         {schema, []any{"spec", "nested", 0, 0, "unknown"}, true},
 		"metadata":                                           {schema, []any{"metadata", "labels", "a"}, true},
 		"the kind":                                           {schema, []any{"kind"}, true},
 		"metadata of an embedded resource":                   {schema, []any{"spec", "template", "metadata", "labels", "a"}, true},
@@ -98,20 +108,21 @@ func TestSameGroups(t *testing.T) {
 		a, b *apiextensionsv1.JSONSchemaProps
 		same bool
 	}{
-		"no schema":                       {nil, nil, true},
-		"a field that only one has":       {object(props{}), of(list("name")), true},
-		"a field that one keeps unknown":  {&apiextensionsv1.JSONSchemaProps{XPreserveUnknownFields: &yes}, of(list("name")), false},
-		"keys in another order":           {of(list("name", "port")), of(list("port", "name")), true},
-		"another key":                     {of(list("name")), of(list("name", "port")), false},
-		"atomic, said and not":            {of(plain), of(apiextensionsv1.JSONSchemaProps{Type: "array", XListType: &atomic}), true},
-		"atomic and by key":               {of(plain), of(list("name")), false},
-		"a set, and by key":               {of(apiextensionsv1.JSONSchemaProps{Type: "array", XListType: &set}), of(list("name")), false},
-		"in the items of a list":          {of(list("name")), of(deeper), false},
-		"a list without a schema":         {nil, of(plain), true},
-		"a list by key without a schema":  {nil, of(list("name")), false},
-		"an atomic map":                   {of(apiextensionsv1.JSONSchemaProps{Type: "object"}), of(apiextensionsv1.JSONSchemaProps{Type: "object", XMapType: &atomic}), false},
-		"in additional properties":        {object(props{}), object(props{}), true},
-		"in additional properties: a set": {additional(list("name")), additional(plain), false},
+		"no schema":                         {nil, nil, true},
+		"a field that only one has":         {object(props{}), of(list("name")), true},
+		"a field that one keeps unknown":    {&apiextensionsv1.JSONSchemaProps{XPreserveUnknownFields: &yes}, of(list("name")), false},
+		"a field that a list keeps unknown": {keptItems(object(props{})), keptItems(of(list("name"))), false},
+		"keys in another order":             {of(list("name", "port")), of(list("port", "name")), true},
+		"another key":                       {of(list("name")), of(list("name", "port")), false},
+		"atomic, said and not":              {of(plain), of(apiextensionsv1.JSONSchemaProps{Type: "array", XListType: &atomic}), true},
+		"atomic and by key":                 {of(plain), of(list("name")), false},
+		"a set, and by key":                 {of(apiextensionsv1.JSONSchemaProps{Type: "array", XListType: &set}), of(list("name")), false},
+		"in the items of a list":            {of(list("name")), of(deeper), false},
+		"a list without a schema":           {nil, of(plain), true},
+		"a list by key without a schema":    {nil, of(list("name")), false},
+		"an atomic map":                     {of(apiextensionsv1.JSONSchemaProps{Type: "object"}), of(apiextensionsv1.JSONSchemaProps{Type: "object", XMapType: &atomic}), false},
+		"in additional properties":          {object(props{}), object(props{}), true},
+		"in additional properties: a set":   {additional(list("name")), additional(plain), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -119,6 +130,12 @@ func TestSameGroups(t *testing.T) {
 			g.Expect(SameGroups(c.b, c.a)).To(Equal(c.same))
 		})
 	}
+}
+
+// keptItems is an object with a list that keeps what its items do not name.
+func keptItems(item *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
+	return object(props{"kept": {Type: "array", XListType: new("map"), XListMapKeys: []string{"name"}, XPreserveUnknownFields: new(true),
+		Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: item}}})
 }
 
 func additional(s apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {

@@ -1,6 +1,7 @@
 package running
 
 import (
+	"bytes"
 	"context"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
@@ -79,6 +81,27 @@ func (w *Witness) Flip(version string) {
 func (w *Witness) Update(change func(*apiextensionsv1.CustomResourceDefinition)) {
 	w.t.Helper()
 	w.g.Expect(builders.Update(w.t.Context(), w.cp.Config, w.GR.String(), change)).To(Succeed())
+}
+
+// KeepAll sets spec.preserveUnknownFields in etcd, as CRDs still have it that were made by apiextensions.k8s.io/v1beta1. The API server
+// keeps it, and accepts it from no client any more.
+func (w *Witness) KeepAll() {
+	w.t.Helper()
+	crds := schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions"}
+	raw, err := w.cp.Etcd().Raw(w.t.Context(), crds, "", w.GR.String())
+	w.g.Expect(err).NotTo(HaveOccurred())
+	kept := bytes.Replace(raw, []byte(`"preserveUnknownFields":false`), []byte(`"preserveUnknownFields":true`), 1)
+	w.g.Expect(w.cp.Etcd().Put(w.t.Context(), crds, "", w.GR.String(), kept)).To(Succeed())
+	w.g.Eventually(func() (map[string]any, error) { // the API server learns of it by watching
+		probe := &unstructured.Unstructured{Object: map[string]any{"unknown": "field"}}
+		probe.SetGroupVersionKind(w.GR.WithVersion("v1alpha1").GroupVersion().WithKind(w.Live().Spec.Names.Kind))
+		probe.SetName("probe")
+		kept, err := w.Objects("v1alpha1").Create(w.t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err != nil {
+			return nil, err
+		}
+		return kept.Object, nil
+	}, Soon).Should(HaveKey("unknown"))
 }
 
 // Live is the CRD as it is now.
