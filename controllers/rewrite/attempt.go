@@ -98,6 +98,10 @@ func (v *visitor) raced(ctx context.Context, err error) error {
 	if getErr != nil {
 		return v.met(ctx, getErr)
 	}
+	if v.isMisplaced(fresh) {
+		v.failed(v.misplaced(v.item, alsoThere))
+		return nil
+	}
 	written := fresh.ResourceVersion != v.item.ResourceVersion
 	if c, reason := classify(err); c != conflict && !written {
 		v.fail(reason, err)

@@ -60,6 +60,7 @@ const (
 	reasonOwnership   = "OwnershipLost"
 	reasonInternal    = "InternalError"
 	reasonNamespace   = "NamespaceGone"
+	reasonMisplaced   = "Misplaced"
 	reasonUnavailable = "Unavailable"
 	reasonFieldsLost  = "FieldsWouldBeLost"
 	reasonUnreadable  = "Unreadable"

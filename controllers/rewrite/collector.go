@@ -53,6 +53,14 @@ func (c *collector) fail(f FailedObject) {
 	c.result.FailedObjects = c.result.FailedObjects[:min(len(c.result.FailedObjects), MaxFailedObjects)]
 }
 
+// notGone notes an object that has failed, and was taken for one that was deleted.
+func (c *collector) notGone(f FailedObject) {
+	c.mu.Lock()
+	c.result.By[Gone]--
+	c.mu.Unlock()
+	c.fail(f)
+}
+
 // altered notes an object whose content a write has changed.
 func (c *collector) altered(a Alteration) {
 	c.mu.Lock()

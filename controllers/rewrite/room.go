@@ -90,6 +90,8 @@ type page struct {
 	sizes  []int64 // as they were listed
 	remain atomic.Int64
 	bytes  int64
+
+	resourceVersion string // of the list
 }
 
 // listed is one object of a page.
@@ -102,7 +104,7 @@ type listed struct {
 
 // keep takes from a page that was read what a walk needs, and gives back the room for the rest.
 func (w *Walk) keep(list *metav1.PartialObjectMetadataList) *page {
-	p := &page{items: list.Items, sizes: make([]int64, len(list.Items))}
+	p := &page{items: list.Items, sizes: make([]int64, len(list.Items)), resourceVersion: list.ResourceVersion}
 	for i := range p.items {
 		p.sizes[i] = int64(p.items[i].Size())
 	}

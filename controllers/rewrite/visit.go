@@ -30,9 +30,10 @@ const (
 // visitor brings one object to its outcome.
 type visitor struct {
 	*Walk
-	item  *metav1.PartialObjectMetadata // as last read
-	phase phase
-	found Outcome // what plain writes have shown of it; empty until one has
+	item   *metav1.PartialObjectMetadata // as last read
+	listed listed
+	phase  phase
+	found  Outcome // what plain writes have shown of it; empty until one has
 
 	// What has happened to it on the way, whichever phase it is in.
 	backoff   *backoff
@@ -50,7 +51,7 @@ type visitor struct {
 
 // visit brings one object to its outcome. The error is the end of the walk.
 func (w *Walk) visit(ctx context.Context, item listed) error {
-	v := &visitor{Walk: w, item: item.PartialObjectMetadata, backoff: w.newBackoff(), room: &answers{room: w.Room.visits}}
+	v := &visitor{Walk: w, item: item.PartialObjectMetadata, listed: item, backoff: w.newBackoff(), room: &answers{room: w.Room.visits}}
 	if v.begin(w.provedBy(item.ResourceVersion)); v.phase == ended {
 		w.noteWriters(v.item)
 		return nil
@@ -244,7 +245,9 @@ func (v *visitor) affects(item *metav1.PartialObjectMetadata) bool {
 }
 
 func (v *visitor) end(o Outcome) {
-	if o != Gone {
+	if o == Gone {
+		v.unfound.add(stateOf(v.listed.PartialObjectMetadata))
+	} else {
 		v.collector.lost(v.losses)
 	}
 	v.collector.add(o)
@@ -252,7 +255,11 @@ func (v *visitor) end(o Outcome) {
 }
 
 func (v *visitor) fail(reason string, err error) {
-	v.collector.fail(FailedObject{NamespacedName: v.key(), Reason: reason, Message: err.Error()})
+	v.failed(FailedObject{NamespacedName: v.key(), Reason: reason, Message: err.Error()})
+}
+
+func (v *visitor) failed(f FailedObject) {
+	v.collector.fail(f)
 	v.phase = ended
 }
 

@@ -97,6 +97,7 @@ type Walk struct {
 	collector collector
 	held      *held // by pages
 	mover     mover
+	unfound   unfound
 	breaker   breaker
 	noStatus  atomic.Bool               // the status subresource was refused to us
 	known     func() (Ownership, error) // the Ownership, with the schema read once
@@ -116,7 +117,15 @@ func (w *Walk) Run(ctx context.Context) (Result, error) {
 	w.collector.begin()
 
 	defer w.held.giveAll()
+	err := w.visitAll(ctx)
+	if err == nil {
+		err = w.lookAgain(ctx)
+	}
+	return w.collector.snapshot(), err
+}
 
+// visitAll brings each object that is listed to its outcome.
+func (w *Walk) visitAll(ctx context.Context) error {
 	pages := make(chan *page) // the next is fetched while one is written
 	items := make(chan listed)
 	group, ctx := errgroup.WithContext(ctx)
@@ -141,8 +150,7 @@ func (w *Walk) Run(ctx context.Context) (Result, error) {
 			return nil
 		})
 	}
-	err := group.Wait()
-	return w.collector.snapshot(), err
+	return group.Wait()
 }
 
 func (w *Walk) setDefaults() {

@@ -1,0 +1,80 @@
+package rewrite
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// The API server lists what lies under any key of a resource in etcd, and reads one object by the key of its name. Somebody may have put an
+// object under another key, by hand or from a backup. It cannot be written by its name, and stays at the version that it has.
+
+const (
+	onlyThere = "its key in etcd is not that of its name. Look below /registry/%s/ for mod_revision %s. Delete the object by the name in that key, or store it under its own"
+	alsoThere = "another key in etcd has its name, too. Look below /registry/%s/ for mod_revision %s. Delete the object by the name in that key, then write this one once: the API server no longer lists it"
+)
+
+// maxUnfound bounds the memory, about 20 bytes each.
+const maxUnfound = 1_000_000
+
+// unfound are objects that were listed and not found by their names, as they were listed. As a rule they were deleted in between.
+type unfound struct {
+	mu     sync.Mutex
+	states map[uint64]bool
+}
+
+func (u *unfound) add(state uint64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.states == nil {
+		u.states = map[uint64]bool{}
+	}
+	u.states[state] = true
+}
+
+// lookAgain fails the objects that were not found by their names, and are listed again as they were. A proof needs that, and the first walk
+// is none.
+func (w *Walk) lookAgain(ctx context.Context) error {
+	missing := w.unfound.states
+	if w.Mode == Rewrite || len(missing) == 0 {
+		return nil
+	}
+	if len(missing) > maxUnfound {
+		return &Stopped{Unavailable, fmt.Errorf("%d objects were deleted while they were looked through", len(missing))}
+	}
+	l := &lister{Walk: w, pages: newReader(newPageSize(w.PageSize, pageBytes), w.newBackoff)}
+	l.pages.again = func() {}
+	for more := true; more; more = l.pages.token != "" {
+		page, err := l.page(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range page.Items {
+			if item := &page.Items[i]; missing[stateOf(item)] {
+				delete(missing, stateOf(item))
+				w.collector.notGone(w.misplaced(item, onlyThere))
+			}
+		}
+		l.pages.token = page.Continue
+		w.held.give(readingRoom)
+	}
+	return nil
+}
+
+// misplaced is an object under a key that is not that of its name.
+func (w *Walk) misplaced(item *metav1.PartialObjectMetadata, why string) FailedObject {
+	return FailedObject{types.NamespacedName{Namespace: item.Namespace, Name: item.Name}, reasonMisplaced, fmt.Sprintf(why, w.Ownership.Group, item.ResourceVersion)}
+}
+
+// isMisplaced reports whether the object that was read by its name is another one than was listed: it is as it was before that list.
+func (v *visitor) isMisplaced(fresh *metav1.PartialObjectMetadata) bool {
+	if v.item != v.listed.PartialObjectMetadata || fresh.ResourceVersion == v.item.ResourceVersion {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(fresh.ResourceVersion, v.listed.page.resourceVersion)
+	return err == nil && order <= 0
+}
