@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sync/semaphore"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/moult-dev/moult/controllers/rewrite"
@@ -18,7 +19,10 @@ import (
 const rehearsed = 50
 
 // rehearsal asks the webhook of one CRD what it loses. It is a rehearser.
-type rehearsal struct{ engine *conversion.Engine }
+type rehearsal struct {
+	engine *conversion.Engine
+	turn   *semaphore.Weighted // an object there and back is held six times over, so all CRDs take turns
+}
 
 // newRehearsal asks nothing yet.
 func (r *Reconciler) newRehearsal(crd *apiextensionsv1.CustomResourceDefinition) (*rehearsal, error) {
@@ -30,12 +34,16 @@ func (r *Reconciler) newRehearsal(crd *apiextensionsv1.CustomResourceDefinition)
 	if err != nil {
 		return nil, err
 	}
-	return &rehearsal{engine.With(webhook)}, nil
+	return &rehearsal{engine.With(webhook), r.rehearsals}, nil
 }
 
 // Lost is a rehearser's. An object that cannot be converted there and back is an error: a webhook that is not ready may do it the
 // next time, and lose something.
 func (r *rehearsal) Lost(ctx context.Context, objects []map[string]any) (all [][]string, err error) {
+	if err := r.turn.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer r.turn.Release(1)
 	for _, o := range r.engine.RehearseAll(ctx, objects) {
 		if o.Unknown != "" {
 			return nil, notAsked(ctx, errors.New(o.Unknown))

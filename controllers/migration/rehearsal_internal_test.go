@@ -1,0 +1,57 @@
+package migration
+
+import (
+	"context"
+	"maps"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"golang.org/x/sync/semaphore"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/moult-dev/moult/policies/conversion"
+	"github.com/moult-dev/moult/test/builders"
+)
+
+// slowly is a webhook that takes a second, and counts how often it is asked at a time.
+type slowly struct{ now, most *atomic.Int64 }
+
+func (s slowly) Convert(_ context.Context, objects []map[string]any, apiVersion string) (converted []map[string]any, err error) {
+	s.most.Store(max(s.most.Load(), s.now.Add(1)))
+	time.Sleep(time.Second)
+	s.now.Add(-1)
+	for _, object := range objects {
+		is := maps.Clone(object)
+		is["apiVersion"] = apiVersion
+		converted = append(converted, is)
+	}
+	return converted, nil
+}
+
+// What is held of objects while a webhook is asked about them is held for one CRD at a time.
+func TestWebhooksAreRehearsedOneAfterTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		webhook := slowly{new(atomic.Int64), new(atomic.Int64)}
+		r := &Reconciler{rehearsals: semaphore.NewWeighted(1), opts: Options{
+			NewConverter: func(*apiextensionsv1.CustomResourceDefinition) (conversion.Converter, error) { return webhook, nil },
+		}}
+		answers := make(chan error)
+		for range 3 {
+			crd := builders.CRD("example.com", "widgets").Versions("v1alpha1", "v1").ConversionWebhook("https://127.0.0.1:1/convert", nil).Build()
+			one, err := r.newRehearsal(crd)
+			g.Expect(err).NotTo(HaveOccurred())
+			go func() {
+				_, err := one.Lost(t.Context(), []map[string]any{{"apiVersion": "example.com/v1alpha1", "kind": "Widget", "metadata": map[string]any{"name": "one"}}})
+				answers <- err
+			}()
+		}
+		for range 3 {
+			g.Expect(<-answers).To(Succeed())
+		}
+		g.Expect(webhook.most.Load()).To(BeEquivalentTo(1))
+	})
+}
