@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -80,7 +81,22 @@ func asListed(name, resourceVersion string) *metav1.PartialObjectMetadata {
 
 // believesGone reports whether an object that can be read is thought to be gone. It needs etcd's lock.
 func (w *wire) believesGone(name string) bool {
-	return w.belief == NotFoundIsGone && w.etcd.orphaned && namespaceOf(name) == other
+	gone := w.belief == NotFoundIsGone && w.etcd.orphaned && namespaceOf(name) == other
+	if gone && w.absent == nil {
+		w.absent = map[string]bool{}
+	}
+	if gone {
+		w.absent[name] = true
+	}
+	return gone
+}
+
+// withoutGone is a list without what is believed to be gone: who believes that does not look again.
+func (w *wire) withoutGone(list *metav1.PartialObjectMetadataList) *metav1.PartialObjectMetadataList {
+	w.etcd.mu.Lock()
+	defer w.etcd.mu.Unlock()
+	list.Items = slices.DeleteFunc(list.Items, func(item metav1.PartialObjectMetadata) bool { return w.absent[item.Name] })
+	return list
 }
 
 const opaque = "opaque-"

@@ -34,6 +34,7 @@ type wire struct {
 	mu      sync.Mutex
 	said    map[string]int   // how often a request was sent
 	visited map[string]int64 // the flip after which an object was first written
+	absent  map[string]bool  // objects that are believed to be gone; etcd's lock guards it
 }
 
 var errDead = errors.New("the process is dead")
@@ -187,7 +188,7 @@ func (w *wire) serveObjects(a *asked, name string) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return p.metadata(), nil
+		return w.withoutGone(p.metadata()), nil
 	case a.Method == http.MethodGet:
 		w.etcd.mu.Lock()
 		defer w.etcd.mu.Unlock()
