@@ -65,7 +65,7 @@ func (f *follower) hideSet(ctx context.Context, u *delivery.Unit) {
 	}
 	for _, source := range u.Sources {
 		for _, dir := range f.foldersLike(u.By, source.Path) {
-			f.hideFolder(f.hiddenOf(u), dir, func() (*render.Rendering, error) { return f.argoCDFolder(ctx, source, dir) })
+			f.hideFolder(f.hiddenOf(u), dir, func() (*render.Rendering, error) { return f.argoCDFolder(ctx, source, dir, false) })
 		}
 	}
 }

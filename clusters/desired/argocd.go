@@ -83,14 +83,15 @@ func (f *follower) argoCDSource(ctx context.Context, u *delivery.Unit, d deliver
 	if at := source.Text("targetRevision"); argocd.IsPin(at) {
 		u.Pinned = "revision " + at
 	}
-	if f.build(u, path, func(dir string) (*render.Rendering, error) { return f.argoCDFolder(ctx, d, dir) }); f.tree.Folder(path) == "" {
+	if f.build(u, path, func(dir string) (*render.Rendering, error) { return f.argoCDFolder(ctx, d, dir, true) }); f.tree.Folder(path) == "" {
 		f.argoCDFromElsewhere(ctx, u, unseen, d)
 	}
 }
 
-// argoCDFolder builds a folder as Argo CD does.
-func (f *follower) argoCDFolder(ctx context.Context, d delivery.Source, dir string) (*render.Rendering, error) {
+// argoCDFolder builds a folder as Argo CD does, or what can be had of it.
+func (f *follower) argoCDFolder(ctx context.Context, d delivery.Source, dir string, partly bool) (*render.Rendering, error) {
 	o := f.options(d)
+	o.Partly = partly
 	if f.releases != nil {
 		o.Inflate = f.charts.Inflate(ctx) // whether Argo CD has --enable-helm is not in Git; without it, this would fail
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/helm"
+	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/unpacking"
@@ -43,13 +44,13 @@ func (f *follower) entry(ctx context.Context, entry string) (*delivery.Unit, err
 		f.chartEntry(ctx, unit, path, values)
 		return unit, nil
 	}
-	if err := f.buildEntry(unit, path, entry != ""); err != nil {
+	if err := f.buildEntry(ctx, unit, path, entry != ""); err != nil {
 		return nil, f.tree.Shorten(err)
 	}
 	for _, object := range unit.Objects {
 		deliveries := delivery.SourcesOf(object)
 		if len(deliveries) == 1 && f.tree.Folder(deliveries[0].Path) == path && deliveries[0].Path != "" && !f.isAnothers(object, unit.Objects) {
-			if unit := f.unit(ctx, pointer{by: object, last: true}); unit.Err == nil && unit.Unseen == "" {
+			if unit := f.unit(ctx, pointer{by: object, last: true}); unit.Err == nil && (unit.Unseen == "" || len(unit.Dirs) > 0) {
 				return unit, nil
 			}
 		}
@@ -102,13 +103,9 @@ func (f *follower) readFile(unit *delivery.Unit, path string) error {
 //
 // A snapshot that lies in the folder is left out. Without an entry point nothing shows that the folder is applied as it is.
 // Named as one, it is, and then its tool stumbles over the file.
-func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error {
+func (f *follower) buildEntry(ctx context.Context, unit *delivery.Unit, dir string, named bool) error {
 	var snapshots []string
-	builds := f.Builds
-	if !named {
-		builds = nil // a whole repository most often fails at once
-	}
-	rendering, err := render.Folder(dir, render.Options{Root: f.tree.Root, Network: f.Network, Note: f.tree.Reads.File, Builds: builds, LeaveOut: func(file string, content []byte) bool {
+	o := render.Options{Root: f.tree.Root, Network: f.Network, Note: f.tree.Reads.File, LeaveOut: func(file string, content []byte) bool {
 		if !named && detect.ForReading(dir, file) {
 			return true
 		}
@@ -119,7 +116,11 @@ func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error
 			snapshots = append(snapshots, file)
 		}
 		return true
-	}})
+	}}
+	if named { // a whole repository most often fails at once
+		o.Builds, o.Partly, o.Inflate = f.Builds, true, f.charts.Inflate(ctx) // with charts it is Argo CD's: Flux would fail
+	}
+	rendering, err := render.Folder(dir, o)
 	if err != nil && named && render.KustomizationIn(dir) == "" {
 		if plain, plainErr := render.Directory(dir, render.DirectoryOptions{Root: f.tree.Root, Note: f.tree.Reads.File}); plainErr == nil && len(plain.Objects) > 0 && !leavesOut(dir, plain) {
 			rendering, err = plain, nil
@@ -131,6 +132,9 @@ func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error
 	}
 	if err != nil {
 		return err
+	}
+	if f.hideRest(unit, dir, rendering); rendering.Lacks != "" && !slices.ContainsFunc(rendering.Objects, kinds.Delivers) {
+		f.hiddenOf(unit).widen(files.Wires) // what leads further may be in the rest
 	}
 	unit.Dirs = []string{f.tree.Relative(dir)}
 	unit.Objects = files.Placed(rendering, f.tree.Place)

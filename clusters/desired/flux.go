@@ -33,10 +33,14 @@ func (f *follower) flux(ctx context.Context, u *delivery.Unit) {
 		} else {
 			f.fluxFromElsewhere(ctx, u, d)
 		}
-	} else if f.build(u, d.Path, func(dir string) (*render.Rendering, error) { return render.Folder(dir, f.fluxOptions(u, d)) }); f.tree.Folder(d.Path) == "" {
+	} else if f.build(u, d.Path, func(dir string) (*render.Rendering, error) {
+		o := f.fluxOptions(u, d)
+		o.Partly = true
+		return render.Folder(dir, o)
+	}); f.tree.Folder(d.Path) == "" {
 		f.fluxFromElsewhere(ctx, u, d)
 	}
-	if u.Err == nil && u.Unseen == "" {
+	if u.Err == nil && (u.Unseen == "" || len(u.Objects) > 0) {
 		u.Err = f.substitute(u)
 	}
 	if u.Err != nil {

@@ -228,7 +228,7 @@ func (f *follower) hideResourceSet(ctx context.Context, h *hidden, set *delivery
 					if u.Tool == delivery.Flux {
 						return render.Folder(dir, f.fluxOptions(u, source))
 					}
-					return f.argoCDFolder(ctx, source, dir)
+					return f.argoCDFolder(ctx, source, dir, false)
 				})
 			}
 		}

@@ -95,7 +95,7 @@ func (f *follower) argoCDFromElsewhere(ctx context.Context, u *delivery.Unit, un
 		if why := argocd.NotAsItLies(there.tree, u, source, d.Path); why != "" {
 			return nil, errors.New(why)
 		}
-		return there.argoCDFolder(ctx, d, dir)
+		return there.argoCDFolder(ctx, d, dir, false)
 	})
 }
 

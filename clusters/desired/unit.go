@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/flux"
@@ -47,6 +48,7 @@ func (f *follower) build(u *delivery.Unit, path string, build func(dir string) (
 	if err != nil {
 		return
 	}
+	f.hideRest(u, dir, rendering)
 	u.Dirs = append(u.Dirs, f.tree.Relative(dir))
 	u.Objects = append(u.Objects, files.Placed(rendering, f.tree.Place)...)
 }
@@ -58,8 +60,29 @@ func (f *follower) hide(u *delivery.Unit, dir string, err error) bool {
 		return false
 	}
 	u.Unseen = why
-	f.hiddenOf(u).files = append(f.hiddenOf(u).files, render.Local(dir, f.tree.Root)...)
+	f.hideMade(u, dir, decidesNothing)
 	return true
+}
+
+// hideRest remembers what decides about the part of a folder that could not be built. Manifests beside it are among the unit's
+// objects, unless Kustomize may copy from them, or put their names into others.
+func (f *follower) hideRest(u *delivery.Unit, dir string, built *render.Rendering) {
+	if built.Lacks == "" {
+		return
+	}
+	u.Unseen = built.Lacks
+	f.hideMade(u, dir, isCompared)
+}
+
+// hideMade remembers what a folder of a unit is built of, and the components that its tool adds, but for manifests that need not be.
+func (f *follower) hideMade(u *delivery.Unit, dir string, needNot func(*delivery.Object) bool) {
+	dirs := []string{dir}
+	for _, source := range u.Sources {
+		for _, component := range source.Components {
+			dirs = append(dirs, filepath.Join(dir, filepath.FromSlash(component)))
+		}
+	}
+	f.madeOf(f.hiddenOf(u), dirs, needNot)
 }
 
 // options are what a delivery adds to a folder.

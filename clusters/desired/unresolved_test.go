@@ -126,7 +126,7 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 		"a CRD that an ApplicationSet may apply":  {set, "at/one/crd.yaml", "v1}", "v2}", false},
 		"what an ApplicationSet's chart uses not": {ofSource("chart: c, repoURL: r.example.com"), "at/one/crd.yaml", "v1}", "v2}", true},
 		"what an ApplicationSet may well use":     {ofSource("path: '{{x}}'"), "at/one/crd.yaml", "v1}", "v2}", false},
-		"a chart below an entry point of Helm's":  {files{"entry/kustomization.yaml": "helmCharts: [{name: c, repo: https://r.example.com, version: 1.0.0}]\nresources: [a.yaml]\n", "entry/a.yaml": app("a", "source: {path: apps}"), "apps/kustomization.yaml": "helmCharts: [{name: d, version: 1.0.0}]\n"}, "apps/kustomization.yaml", "1.0.0", "2.0.0", false},
+		"a chart below an entry point of Helm's":  {files{"entry/kustomization.yaml": "helmCharts: [{name: c, repo: https://r.example.com, version: 1.0.0}]\n", "apps/kustomization.yaml": "helmCharts: [{name: d, version: 1.0.0}]\n"}, "apps/kustomization.yaml", "1.0.0", "2.0.0", false},
 		"what else an ApplicationSet may apply":   {set, "at/one/x.yaml", "name: x", "name: y", true},
 		"a CRD of a value of an ApplicationSet":   {ofValues("", "{{values.root}}/{{ .values.env }}"), "at/two/crd.yaml", "v1}", "v2}", false},
 		"a CRD of none of the values":             {ofValues("", "{{values.root}}/{{values.env}}"), "at/three/crd.yaml", "v1}", "v2}", true},

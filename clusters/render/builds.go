@@ -139,7 +139,7 @@ func (s *sharedBuild) own(f *folder, root string) *Rendering {
 		}
 		return path
 	}
-	r := &Rendering{Name: f.dir, Objects: make([]*delivery.Object, len(s.rendering.Objects)), Files: make([]string, len(s.rendering.Files))}
+	r := &Rendering{Name: f.dir, Objects: make([]*delivery.Object, len(s.rendering.Objects)), Files: make([]string, len(s.rendering.Files)), lacks: s.rendering.lacks}
 	for i, file := range s.rendering.Files {
 		r.Files[i] = moved(file)
 	}
@@ -177,6 +177,7 @@ func (b *Builds) inputs(f *folder, root string) inputs {
 	short, outside := filepath.Rel(root, dir)
 	o := f.options
 	content, failed := json.Marshal([]any{short, o.Components, o.IgnoreMissingComponents, o.Patches, o.Namespace, o.NamePrefix, o.NameSuffix, o.Labels, o.Annotations})
+	fmt.Fprintln(sum, f.omitted)
 	fmt.Fprintln(sum, string(content), err, outside, failed, o.Inflate != nil)
 	paths := reachable(dir, root)
 	for _, component := range o.Components {

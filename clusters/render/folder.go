@@ -36,6 +36,8 @@ type Options struct {
 	// Inflate, if set, renders a chart that a kustomization of a folder names, whose own charts are in home, a path from there.
 	// Nil is as Kustomize without --enable-helm.
 	Inflate func(dir, home string, chart types.HelmChart) ([]byte, error)
+	// Partly builds all but the remote bases, charts and generated objects that cannot be had here, if there are any.
+	Partly bool
 	// Network says whom Kustomize may ask for remote bases; nil for anybody.
 	Network *network.Policy
 	// Builds, if set, are those of which this one may be taken. Root has to be set, too.
@@ -58,7 +60,11 @@ type Options struct {
 // A folder without a kustomization is built from all manifests in it and below; folders below that do have one are
 // built by it.
 func Folder(dir string, o Options) (*Rendering, error) {
-	rendering, err := o.Builds.folder(&folder{dir: dir, options: o})
+	f := &folder{dir: dir, options: o}
+	rendering, err := o.Builds.folder(f)
+	if err != nil && o.Partly {
+		rendering, err = f.partly(err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be built: %w", dir, err)
 	}
@@ -68,6 +74,7 @@ func Folder(dir string, o Options) (*Rendering, error) {
 type folder struct {
 	dir     string
 	options Options
+	omitted omitted
 }
 
 // errSchemas is what a build fails with that Kustomize has to do with the schemas of the CRDs.
@@ -84,7 +91,7 @@ func (f *folder) renderOnce() (*Rendering, error) {
 
 // render keeps the schemas of CRDs from Kustomize, if they are not nil.
 func (f *folder) render(s *schemas) (*Rendering, error) {
-	files, built, err := f.build(false, s)
+	read, built, err := f.build(false, s)
 	switch {
 	case s != nil && len(s.taken) > 0 && (err != nil || s.seen):
 		return nil, errSchemas
@@ -96,11 +103,11 @@ func (f *folder) render(s *schemas) (*Rendering, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Rendering{Name: f.dir, Objects: objects, Files: files}, nil
+	return &Rendering{Name: f.dir, Objects: objects, Files: read.files(), lacks: read.lacks}, nil
 }
 
-// build returns the files that were read, and the objects: with origins, each with an annotation that has its own.
-func (f *folder) build(origins bool, s *schemas) (files []string, built resmap.ResMap, err error) {
+// build returns what was read, and the objects: with origins, each with an annotation that has its own.
+func (f *folder) build(origins bool, s *schemas) (read *overlay, built resmap.ResMap, err error) {
 	defer func() {
 		if caught := recover(); caught != nil {
 			err = gaveUp(caught)
@@ -122,7 +129,7 @@ func (f *folder) build(origins bool, s *schemas) (files []string, built resmap.R
 		return nil, nil, errors.New("it is a file; name its folder")
 	}
 	remotes := newRemotes(f.options.Network)
-	overlay := &overlay{FileSystem: disk, edit: f.options.Edit, remotes: remotes, inflater: f.options.Inflate, inflated: map[string][]byte{}, read: map[string]bool{}, schemas: s}
+	overlay := &overlay{FileSystem: disk, edit: f.options.Edit, remotes: remotes, inflater: f.options.Inflate, inflated: map[string][]byte{}, read: map[string]bool{}, schemas: s, omitted: f.omitted}
 	overlay.rootFile, overlay.root, err = f.kustomization(disk, root.String(), origins)
 	if err != nil {
 		return nil, nil, err
@@ -137,7 +144,7 @@ func (f *folder) build(origins bool, s *schemas) (files []string, built resmap.R
 	if err != nil {
 		return nil, nil, cmp.Or(f.holdsNone(disk, root.String(), hasAnything), err)
 	}
-	return overlay.files(), built, mark(built, f.options)
+	return overlay, built, mark(built, f.options)
 }
 
 // mark is done after everything else, so no patch sees it.

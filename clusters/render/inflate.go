@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/yaml"
 )
 
 // inflatedBy is how manifests of a chart are called that a kustomization takes in. No file has that name.
@@ -30,6 +29,10 @@ func (o *overlay) inflate(file string, content []byte) ([]byte, error) {
 	dir := filepath.Dir(file)
 	for i, chart := range k.HelmCharts {
 		manifests, err := o.inflater(dir, home, chart)
+		if err != nil && o.omitted.charts {
+			o.lack("the chart " + chart.Name)
+			continue
+		}
 		if err != nil {
 			o.remotes.refused = &NotInflatedError{fmt.Errorf("its chart %s: %w", chart.Name, err)}
 			return nil, o.remotes.refused
@@ -39,7 +42,7 @@ func (o *overlay) inflate(file string, content []byte) ([]byte, error) {
 		k.Resources = append(k.Resources, name)
 	}
 	k.HelmCharts, k.HelmGlobals = nil, nil
-	return yaml.Marshal(k)
+	return marshalled(k)
 }
 
 // NotInflatedError is for a kustomization whose chart cannot be had or rendered here.

@@ -32,6 +32,8 @@ type overlay struct {
 	inflated map[string][]byte // manifests of charts, by the paths that stand for them
 	read     map[string]bool
 	schemas  *schemas // those that Kustomize does not get, nil if it gets all
+	omitted  omitted
+	lacks    []string // what was left out
 }
 
 // ReadFile is how Kustomize reads everything but remote files.
@@ -54,6 +56,9 @@ func (o *overlay) ReadFile(name string) ([]byte, error) {
 	}
 	if err == nil && o.edit != nil && isKustomization(name) {
 		content, err = o.edit(name, content)
+	}
+	if err == nil && isKustomization(name) {
+		content, err = o.leaveOut(content)
 	}
 	if err == nil && isKustomization(name) {
 		err = o.remotes.check(content)

@@ -26,6 +26,10 @@ type Rendering struct {
 	Objects []*delivery.Object
 	// Files are the absolute paths of all files that were read, sorted; kustomizations and patches among them.
 	Files []string
+	// Lacks says why a folder was built only in part, and without what; empty if all of it was. Only Options.Partly has that.
+	Lacks string
+
+	lacks []string
 }
 
 // building holds builds apart: Kustomize keeps the schemas it knows in a global variable. ownSchemas says that these are

@@ -17,7 +17,7 @@ import (
 func Elsewhere(u *delivery.Unit, source *delivery.Object) string {
 	url := source.Text("repoURL")
 	for around := u.Parent; around != nil && url != "" && !strings.Contains(url, "{{"); around = around.Parent {
-		if around.Tool != delivery.ArgoCD || around.Unseen != "" {
+		if around.Tool != delivery.ArgoCD || around.Unseen != "" && len(around.Dirs) == 0 {
 			continue
 		}
 		known := false

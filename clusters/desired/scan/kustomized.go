@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/madeof"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
@@ -70,17 +71,33 @@ func (s *scan) asBuilt(crd *delivery.Object, name string) *delivery.Object {
 	return crd
 }
 
-// build builds a folder by its kustomization, once. One that cannot be built may have changed a CRD, so it is unseen.
+// build builds a folder by its kustomization, once. What cannot be built may have changed a CRD, so it is unseen.
 func (s *scan) build(dir, kustomization string) *render.Rendering {
 	built, known := s.built[dir]
 	if known {
 		return built
 	}
-	built, err := render.Folder(dir, render.Options{Root: s.tree.Root, Network: s.Network, Note: s.tree.Reads.File, Builds: s.Builds})
-	if err != nil {
+	built, err := render.Folder(dir, render.Options{Root: s.tree.Root, Network: s.Network, Note: s.tree.Reads.File, Builds: s.Builds, Partly: true})
+	switch {
+	case err != nil:
 		built = nil
-		s.hidden(kustomization, []byte(s.tree.Sum(render.Local(dir, s.tree.Root)...)), "it is about CRDs, and fails: "+files.FailureOf(s.tree.Shorten(err)))
+		s.hidden(kustomization, s.madeOf(dir, holdsNone), "it is about CRDs, and fails: "+files.FailureOf(s.tree.Shorten(err)))
+	case built.Lacks != "":
+		s.hidden(kustomization, s.madeOf(dir, func(*delivery.Object) bool { return true }), "it is about CRDs: "+built.Lacks)
 	}
 	s.built[dir] = built
 	return built
+}
+
+// madeOf stands for what a folder is built of, but for manifests that need not be. CRDs refer to Services alone.
+func (s *scan) madeOf(dir string, needNot func(*delivery.Object) bool) []byte {
+	sum := s.tree.NewDigest()
+	madeof.Folders(s.tree, []string{dir}, []string{"Service"}, needNot).Write(sum)
+	return []byte(sum.Sum())
+}
+
+// holdsNone reports whether an object neither is a CRD nor holds one.
+func holdsNone(object *delivery.Object) bool {
+	held, unread := object.Inside()
+	return !object.IsCRD() && len(held)+len(unread) == 0
 }

@@ -136,7 +136,7 @@ func TestWhatCanBeBuiltElsewhereIsUnknownIfItChanges(t *testing.T) {
 		"a remote base that is bumped":           {map[string]string{"kustomization.yaml": remote("?ref=v1")}, map[string]string{"kustomization.yaml": remote("?ref=v2")}, cli.ExitUnknown, "its remote base file:///nowhere/at/all.git (v2) could not be fetched"},
 		"a remote base that comes":               {map[string]string{"kustomization.yaml": local}, map[string]string{"kustomization.yaml": remote("?ref=v2")}, cli.ExitUnknown, "v2) could not be fetched"},
 		"a remote base that goes":                {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": local}, cli.ExitUnknown, "could not be fetched"},
-		"a file beside it":                       {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote(""), "crd.yaml": widgetsCRD + "# changed\n"}, cli.ExitUnknown, "changes"},
+		"a file beside it":                       {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote(""), "crd.yaml": widgetsCRD + "# changed\n"}, cli.ExitDone, ""},
 		"a folder that it is built of":           {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote(""), "../shared/kustomization.yaml": "namespace: y\n"}, cli.ExitUnknown, "changes"},
 		"a file beside it that it does not name": {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote(""), "../shared/more.yaml": "{}\n"}, cli.ExitDone, ""},
 		"a folder that it is not built of":       {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote(""), "../other/more.yaml": "{}\n"}, cli.ExitDone, ""},

@@ -1,0 +1,95 @@
+// Package madeof finds what of a repository decides about folders that are built by kustomizations. Where such a build fails, or lacks
+// a part that cannot be had here, Parts stand for it: while they are the same, it is the same.
+package madeof
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/delivery"
+)
+
+// Parts are what folders are built of.
+type Parts struct {
+	// Files are files and folders, absolute, and Texts what counts of kustomizations.
+	Files, Texts []string
+}
+
+// Write adds them to a digest.
+func (p Parts) Write(to *files.Digest) {
+	for _, text := range p.Texts {
+		to.Write("built", text)
+	}
+	for _, file := range p.Files {
+		to.File(file)
+	}
+}
+
+// Folders are what some folders are built of together, but for manifests that need not be among it and that Kustomize copies
+// nothing from. The objects of some kinds are referred to by others, so these always are.
+func Folders(t *files.Tree, dirs, referred []string, needNot func(*delivery.Object) bool) (parts Parts) {
+	var all []string
+	for _, dir := range dirs {
+		all = append(all, render.Local(dir, t.Root)...)
+	}
+	k := kustomizationsOf(t, all, referred)
+	if k == nil {
+		return Parts{Files: all}
+	}
+	plain := map[string]bool{}
+	for _, file := range all {
+		switch {
+		case k.homes[file] != "":
+			parts.Files = append(parts.Files, k.homes[file]) // its charts lie there, and nowhere else
+		case k.others[file], k.fields[file] == nil && !k.areSuch(t, file, needNot):
+			parts.Files = append(parts.Files, file)
+		case k.fields[file] == nil:
+			plain[file] = true
+		}
+	}
+	for _, file := range slices.Sorted(maps.Keys(k.fields)) {
+		parts.Texts = append(parts.Texts, t.Relative(file)+" "+k.without(file, plain))
+	}
+	return parts
+}
+
+// without is a kustomization without manifests, and without what decides about containers alone.
+func (k *kustomizations) without(file string, plain map[string]bool) string {
+	fields := maps.Clone(k.fields[file])
+	resources, _ := fields["resources"].([]any)
+	fields["resources"] = slices.DeleteFunc(slices.Clone(resources), func(text any) bool {
+		name, _ := text.(string)
+		return plain[filepath.Join(filepath.Dir(file), filepath.FromSlash(name))]
+	})
+	if !k.configured {
+		delete(fields, "images")
+		delete(fields, "replicas")
+	}
+	text, _ := json.Marshal(fields) // it was read from YAML
+	return string(text)
+}
+
+// areSuch reports whether a file holds manifests of a sort alone.
+func (k *kustomizations) areSuch(t *files.Tree, file string, isSuch func(*delivery.Object) bool) bool {
+	if direct, err := filepath.EvalSymlinks(file); err != nil || direct != file {
+		return false // it may have another name, too
+	}
+	content, err := render.ReadRegular(file)
+	if err != nil {
+		return false
+	}
+	read, err := render.Stream(file, bytes.NewReader(content))
+	if err != nil || len(read.Objects) == 0 {
+		return false
+	}
+	t.Reads.File(file)
+	return !slices.ContainsFunc(read.Objects, func(object *delivery.Object) bool {
+		return slices.Contains(k.referred, object.GetKind()) || strings.ContainsAny(object.GetAPIVersion()+object.GetKind(), "${<") || !isSuch(object)
+	})
+}
