@@ -2,7 +2,9 @@ package desired
 
 import (
 	"context"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/moult-dev/moult/clusters/desired/appset"
 	"github.com/moult-dev/moult/clusters/desired/files"
@@ -59,14 +61,32 @@ func (f *follower) hideSet(ctx context.Context, u *delivery.Unit) {
 	if much == files.Wires && len(u.Sources) > 0 && !slices.ContainsFunc(u.Sources, func(s delivery.Source) bool { return !isChart(s) }) && !ofTemplate {
 		return // charts of a registry, so nothing in this repository
 	}
-	if much != files.Wires || len(folders) == 0 || len(folders) > mostFolders || ofTemplate {
+	if much != files.Wires || len(folders) > mostFolders || ofTemplate || !slices.ContainsFunc(u.Sources, func(s delivery.Source) bool { return s.Path != "" }) {
 		f.hiddenOf(u).widen(much)
 		return
 	}
 	for _, source := range u.Sources {
+		f.hideNowhere(u, source)
 		for _, dir := range f.foldersLike(u.By, source.Path) {
 			f.hideFolder(f.hiddenOf(u), dir, func() (*render.Rendering, error) { return f.argoCDFolder(ctx, source, dir, false) })
 		}
+	}
+}
+
+// hideNowhere is for a source that no folder of this repository can be. One that comes counts, and so does all below the part of the
+// path that is no template, as a template may give several folders.
+func (f *follower) hideNowhere(u *delivery.Unit, source delivery.Source) {
+	if source.Path == "" || len(f.foldersLike(u.By, source.Path)) > 0 {
+		return
+	}
+	fixed, _, isTemplated := strings.Cut(source.Path, "{{")
+	if isTemplated {
+		fixed = path.Dir(fixed + "x")
+	}
+	if fixed = strings.Trim(path.Clean("/"+fixed), "/"); fixed != "" {
+		f.hiddenOf(u).add(f.tree.Absolute(fixed))
+	} else if isTemplated || u.Parent == nil || !f.isOther(addressOf(source), u.Parent.Objects) {
+		f.hiddenOf(u).widen(files.Wires)
 	}
 }
 

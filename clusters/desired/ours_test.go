@@ -67,3 +67,18 @@ func TestWhatAnotherRepositoryHasForTheEntryPointIsNotInIt(t *testing.T) {
 	}
 	g.Expect(fingerprint(files{"entry/more.yaml": configMap("more")})).To(Equal(fingerprint(nil)))
 }
+
+// The root of another repository is not that of this one, whatever an ApplicationSet makes of it.
+func TestAnApplicationSetOfAnotherRepositoryTakesNothingFromThisOne(t *testing.T) {
+	g := NewWithT(t)
+	set := object("argoproj.io/v1alpha1", "ApplicationSet", "s", "generators: [{clusters: {}}], template: {metadata: {name: s}, spec: {source: {path: /, repoURL: 'https://git/theirs'}}}")
+	fingerprint := func(origin string, more files) string {
+		tree := opened(t, with(files{"entry/all.yaml": set + app("a", "source: {repoURL: 'https://git/ours', path: a}"), "a/x.yaml": crd("x")}, more))
+		cluster, err := desired.Follow(t.Context(), cloned(t, tree, origin), "entry", desired.Options{})
+		g.Expect(err).NotTo(HaveOccurred())
+		return cluster.Unseen[len(cluster.Unseen)-1].Fingerprint
+	}
+	more := files{"more/x.yaml": crd("x")}
+	g.Expect(fingerprint("https://git/ours", more)).To(Equal(fingerprint("https://git/ours", nil)))
+	g.Expect(fingerprint("https://git/theirs", more)).NotTo(Equal(fingerprint("https://git/theirs", nil)))
+}
