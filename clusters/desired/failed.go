@@ -5,14 +5,13 @@ import (
 
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/desired/madeof"
-	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // failed remembers what a unit that cannot be built is made of, if that is one folder alone. Manifests that a kustomization names and
 // that decide about no CRD are left out, as in a unit that can be built.
 func (f *follower) failed(u *delivery.Unit, dir string) {
-	if len(u.Sources) != 1 || len(u.Sources[0].Components) > 0 || render.KustomizationIn(dir) == "" {
+	if len(u.Sources) != 1 || len(u.Sources[0].Components) > 0 {
 		return
 	}
 	f.hiddenOf(u).failed = true

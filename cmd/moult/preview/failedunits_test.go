@@ -62,3 +62,34 @@ func TestWhatFailsIsNotChangedByWhatDecidesAboutNoCRD(t *testing.T) {
 		})
 	}
 }
+
+// A folder without a kustomization fails for one of its files, and is the same while all of them are.
+func TestAFolderThatFailsIsMadeOfItsFiles(t *testing.T) {
+	for name, c := range map[string]struct {
+		head map[string]string
+		code int
+	}{
+		"as before":           {nil, cli.ExitDone},
+		"its CRD":             {map[string]string{"apps/crd.yaml": widgetsCRD + "# y\n"}, cli.ExitUnknown},
+		"a file that comes":   {map[string]string{"apps/more.yaml": widgetsCRD}, cli.ExitUnknown},
+		"a folder beside it":  {map[string]string{"more/it.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: it}\n"}, cli.ExitDone},
+		"how it is looked at": {map[string]string{"clusters/production/apps.yaml": strings.Replace(gitApplication, "path: deploy", "directory: {exclude: crd.yaml}, path: apps", 1)}, cli.ExitUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{}
+			for side, its := range map[string]map[string]string{"base": nil, "head": c.head} {
+				all := map[string]string{
+					"clusters/production/apps.yaml": strings.Replace(gitApplication, "path: deploy", "path: apps", 1),
+					"apps/crd.yaml":                 widgetsCRD, "apps/broken.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ x }}\n",
+				}
+				maps.Copy(all, its)
+				for file, content := range all {
+					files[side+"/"+file] = content
+				}
+			}
+			g := clitest.InRepository(t, files)
+			code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--entry", "clusters/production")
+			g.Expect(code).To(Equal(c.code), out+errOut)
+		})
+	}
+}
