@@ -22,7 +22,11 @@ func (f *follower) generated(ctx context.Context, p pointer) []*delivery.Unit {
 	applications, err := appset.Applications(set, f.tree, f.Clusters)
 	if err != nil {
 		unseen := &delivery.Unit{Name: kinds.UnitName(p.by, p.parent), Tool: delivery.ArgoCD, By: p.by, Parent: p.parent, Sources: delivery.SourcesOf(set), Unseen: err.Error()}
-		f.hideSet(ctx, unseen)
+		var around []*delivery.Object
+		if p.parent != nil {
+			around = p.parent.Objects
+		}
+		f.hideSet(ctx, f.hiddenOf(unseen), set, around)
 		return []*delivery.Unit{unseen}
 	}
 	var units []*delivery.Unit
@@ -46,37 +50,39 @@ func (f *follower) generated(ctx context.Context, p pointer) []*delivery.Unit {
 // mostFolders is how many folders an ApplicationSet that cannot be expanded may be of, to be looked at one by one.
 const mostFolders = 100
 
-// hideSet remembers what of this repository decides about an ApplicationSet that cannot be expanded: what matters in all folders
-// that its Applications may be of. If files are read for them, or if it may be any folder, it is more.
-func (f *follower) hideSet(ctx context.Context, u *delivery.Unit) {
-	much := appset.ScopeOf(u.By)
+// hideSet remembers what of this repository decides about an ApplicationSet that cannot be expanded, or an Application that may be
+// applied. That is what matters in all folders that it may be of. If files are read for it, or if it may be any folder, it is more. Around it
+// are the objects that it is applied with.
+func (f *follower) hideSet(ctx context.Context, h *hidden, set *delivery.Object, around []*delivery.Object) {
+	much, sources := appset.ScopeOf(set), delivery.SourcesOf(set)
 	var folders []string
-	for _, source := range u.Sources {
+	for _, source := range sources {
 		if source.Path != "" {
-			folders = append(folders, f.foldersLike(u.By, source.Path)...)
+			folders = append(folders, f.foldersLike(set, source.Path)...)
 		}
 	}
 	isChart := func(s delivery.Source) bool { return s.Path == "" && s.Settings.Text("chart") != "" }
-	ofTemplate := appset.HoldsKey(u.By.Field("spec", "generators"), "template")
-	if much == files.Wires && len(u.Sources) > 0 && !slices.ContainsFunc(u.Sources, func(s delivery.Source) bool { return !isChart(s) }) && !ofTemplate {
+	ofTemplate := appset.HoldsKey(set.Field("spec", "generators"), "template")
+	isNone := len(sources) == 0 && set.Field(delivery.SpecOf(set)...) == nil // the API server refuses it
+	if much == files.Wires && (len(sources) > 0 || isNone) && !slices.ContainsFunc(sources, func(s delivery.Source) bool { return !isChart(s) }) && !ofTemplate {
 		return // charts of a registry, so nothing in this repository
 	}
-	if much != files.Wires || len(folders) > mostFolders || ofTemplate || !slices.ContainsFunc(u.Sources, func(s delivery.Source) bool { return s.Path != "" }) {
-		f.hiddenOf(u).widen(much)
+	if much != files.Wires || len(folders) > mostFolders || ofTemplate || !slices.ContainsFunc(sources, func(s delivery.Source) bool { return s.Path != "" }) {
+		h.widen(much)
 		return
 	}
-	for _, source := range u.Sources {
-		f.hideNowhere(u, source)
-		for _, dir := range f.foldersLike(u.By, source.Path) {
-			f.hideFolder(f.hiddenOf(u), dir, func() (*render.Rendering, error) { return f.argoCDFolder(ctx, source, dir, false) })
+	for _, source := range sources {
+		f.hideNowhere(h, set, source, around)
+		for _, dir := range f.foldersLike(set, source.Path) {
+			f.hideFolder(ctx, h, dir, func() (*render.Rendering, error) { return f.argoCDFolder(ctx, source, dir, false) })
 		}
 	}
 }
 
 // hideNowhere is for a source that no folder of this repository can be. One that comes counts, and so does all below the part of the
 // path that is no template, as a template may give several folders.
-func (f *follower) hideNowhere(u *delivery.Unit, source delivery.Source) {
-	if source.Path == "" || len(f.foldersLike(u.By, source.Path)) > 0 {
+func (f *follower) hideNowhere(h *hidden, set *delivery.Object, source delivery.Source, around []*delivery.Object) {
+	if source.Path == "" || len(f.foldersLike(set, source.Path)) > 0 {
 		return
 	}
 	fixed, _, isTemplated := strings.Cut(source.Path, "{{")
@@ -84,9 +90,9 @@ func (f *follower) hideNowhere(u *delivery.Unit, source delivery.Source) {
 		fixed = path.Dir(fixed + "x")
 	}
 	if fixed = strings.Trim(path.Clean("/"+fixed), "/"); fixed != "" {
-		f.hiddenOf(u).add(f.tree.Absolute(fixed))
-	} else if isTemplated || u.Parent == nil || !f.isOther(addressOf(source), u.Parent.Objects) {
-		f.hiddenOf(u).widen(files.Wires)
+		h.add(f.tree.Absolute(fixed))
+	} else if isTemplated || !f.isOther(addressOf(source), around) {
+		h.widen(files.Wires)
 	}
 }
 

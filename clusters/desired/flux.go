@@ -20,7 +20,7 @@ func (f *follower) flux(ctx context.Context, u *delivery.Unit) {
 	u.Suspended = by.True("spec", "suspend")
 	if by.Field("spec", "kubeConfig") != nil {
 		u.Unseen = "it is applied to another cluster (spec.kubeConfig)"
-		f.hideBuild(u, d)
+		f.hideBuild(ctx, u, d)
 		return
 	}
 	if u.Unseen, u.Pinned = f.known.SourceIsHere(by.SourceRef()); u.Pinned != "" && f.Repositories != nil {

@@ -24,6 +24,8 @@ type hidden struct {
 	inputs map[string]string
 	// scope is how much of the repository decides, beside files.
 	scope files.Scope
+	// folders are those that were built.
+	folders []string
 	// failed: the files are those of a unit that could not be built.
 	failed bool
 }
@@ -117,17 +119,22 @@ func mayBe(pattern string) files.Scope {
 }
 
 // hideBuild builds what goes to another cluster, to tell whether what matters in it changes.
-func (f *follower) hideBuild(u *delivery.Unit, d delivery.Source) {
+func (f *follower) hideBuild(ctx context.Context, u *delivery.Unit, d delivery.Source) {
 	dir := f.tree.Folder(d.Path)
 	if dir == "" {
 		return
 	}
-	f.hideFolder(f.hiddenOf(u), dir, func() (*render.Rendering, error) { return render.Folder(dir, f.fluxOptions(u, d)) })
+	f.hideFolder(ctx, f.hiddenOf(u), dir, func() (*render.Rendering, error) { return render.Folder(dir, f.fluxOptions(u, d)) })
 }
 
 // hideFolder builds a folder that may be a unit's, to see whether what matters in it changes. The values of a chart are
 // not known.
-func (f *follower) hideFolder(h *hidden, dir string, build func() (*render.Rendering, error)) {
+func (f *follower) hideFolder(ctx context.Context, h *hidden, dir string, build func() (*render.Rendering, error)) {
+	if slices.Contains(h.folders, dir) {
+		h.widen(files.Wires) // it leads back, or is built in two ways
+		return
+	}
+	h.folders = append(h.folders, dir)
 	if files.HasChart(dir) {
 		h.add(dir)
 		return
@@ -142,7 +149,10 @@ func (f *follower) hideFolder(h *hidden, dir string, build func() (*render.Rende
 		if raw, err := object.MarshalJSON(); err == nil && (kinds.Matters(object) || kinds.Installs(object) || len(crds)+len(unread) > 0) {
 			h.built = append(h.built, string(raw))
 		}
-		if kinds.Delivers(object) {
+		switch {
+		case delivery.ToolOf(object) == delivery.ArgoCD:
+			f.hideSet(ctx, h, object, rendering.Objects)
+		case kinds.Delivers(object):
 			h.widen(files.Wires)
 		}
 	}
@@ -158,7 +168,7 @@ func (f *follower) installed(ctx context.Context, object *delivery.Object) hidde
 	case object.Is("fluxcd.controlplane.io", "ResourceSet"):
 		f.hideResourceSet(ctx, &h, object)
 	case object.Is("fluxcd.controlplane.io", "FluxInstance"):
-		f.hideSync(&h, object)
+		f.hideSync(ctx, &h, object)
 	case object.Is("source.extensions.fluxcd.io", "ArtifactGenerator"):
 		h.widen(artifact.ScopeOf(object))
 	default:
@@ -193,7 +203,7 @@ func (f *follower) addFolders(h *hidden, value any) {
 }
 
 // hideSync adds what matters in the folder that a FluxInstance has synced, if no unit is built of it: most of them lie in that folder.
-func (f *follower) hideSync(h *hidden, instance *delivery.Object) {
+func (f *follower) hideSync(ctx context.Context, h *hidden, instance *delivery.Object) {
 	dir := f.tree.Folder(instance.Text("spec", "sync", "path"))
 	isBuilt := slices.ContainsFunc(f.cluster.Units, func(u *delivery.Unit) bool {
 		return slices.ContainsFunc(u.Dirs, func(built string) bool {
@@ -201,7 +211,7 @@ func (f *follower) hideSync(h *hidden, instance *delivery.Object) {
 		})
 	})
 	if dir != "" && !isBuilt && instance.Text("spec", "sync", "kind") == "GitRepository" {
-		f.hideFolder(h, dir, func() (*render.Rendering, error) { return render.Folder(dir, f.options(delivery.Source{})) })
+		f.hideFolder(ctx, h, dir, func() (*render.Rendering, error) { return render.Folder(dir, f.options(delivery.Source{})) })
 	}
 }
 
@@ -224,7 +234,7 @@ func (f *follower) hideResourceSet(ctx context.Context, h *hidden, set *delivery
 				continue
 			}
 			for _, dir := range folders {
-				f.hideFolder(h, dir, func() (*render.Rendering, error) {
+				f.hideFolder(ctx, h, dir, func() (*render.Rendering, error) {
 					if u.Tool == delivery.Flux {
 						return render.Folder(dir, f.fluxOptions(u, source))
 					}

@@ -88,6 +88,11 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 	ofSource := func(source string) files {
 		return files{"entry/a.yaml": object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{clusters: {}}], template: {metadata: {name: a}, spec: {source: {"+source+"}}}"), "at/one/crd.yaml": crd("x")}
 	}
+	leading := func(source string) files {
+		led := ofSource("path: set")
+		led["set/app.yaml"] = app("b", source)
+		return led
+	}
 	ofValues := func(more, template string) files {
 		return files{
 			"entry/a.yaml":    object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{merge: {mergeKeys: [name], generators: [{clusters: {values: {root: at, env: one}}}, {list: {elements: [{name: x, values.env: two}]}}"+more+"]}}], template: {metadata: {name: a}, spec: {source: {path: '"+template+"'}}}"),
@@ -126,6 +131,12 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 		"a CRD that an ApplicationSet may apply":  {set, "at/one/crd.yaml", "v1}", "v2}", false},
 		"what an ApplicationSet's chart uses not": {ofSource("chart: c, repoURL: r.example.com"), "at/one/crd.yaml", "v1}", "v2}", true},
 		"what an ApplicationSet may well use":     {ofSource("path: '{{x}}'"), "at/one/crd.yaml", "v1}", "v2}", false},
+		"what is not of a set's own set":          {leading("source: {path: at/two}"), "at/one/crd.yaml", "v1}", "v2}", true},
+		"what is of a set's own set":              {leading("source: {path: at/one}"), "at/one/crd.yaml", "v1}", "v2}", false},
+		"what may be a value of it":               {leading("source: {path: at/two, helm: {valueFiles: [x.yaml]}}"), "at/one/crd.yaml", "v1}", "v2}", false},
+		"what a plug-in of it may read":           {leading("source: {path: at/two, plugin: {}}"), "at/one/crd.yaml", "v1}", "v2}", false},
+		"a set that leads back to itself":         {leading("source: {path: set}"), "at/one/crd.yaml", "v1}", "v2}", false},
+		"what no template of a set is of":         {files{"entry/a.yaml": object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{clusters: {}}], template: {metadata: {name: a}}, source: {path: at}"), "at/one/crd.yaml": crd("x")}, "at/one/crd.yaml", "v1}", "v2}", true},
 		"what an ApplicationSet has elsewhere":    {ofSource("path: missing"), "at/one/crd.yaml", "v1}", "v2}", true},
 		"what an ApplicationSet has nowhere yet":  {ofSource("path: 'at/one/{{x}}'"), "at/one/crd.yaml", "v1}", "v2}", false},
 		"what is beside what it has nowhere yet":  {ofSource("path: 'at/two-{{x}}'"), "at/one/crd.yaml", "v1}", "v2}", false},

@@ -101,10 +101,10 @@ func GeneratorsRead(set *delivery.Object) string {
 }
 
 // ScopeOf is how much of the repository may decide about the Applications of an ApplicationSet whose generators cannot be
-// run. With those that read files, or values for charts, it is each file that holds data; with a plug-in, everything.
+// run, or about an Application. With those that read files, or values for charts, it is each file that holds data; with a plug-in, everything.
 func ScopeOf(set *delivery.Object) files.Scope {
 	switch spec := set.Field("spec"); {
-	case HoldsKey(set.Field("spec", "template"), "plugin"):
+	case HoldsKey(set.Field(delivery.SpecOf(set)...), "plugin"):
 		return files.Everything
 	case HoldsKey(spec, "files"), HoldsKey(spec, "valueFiles"), HoldsKey(spec, "fileParameters"), HoldsKey(spec, "templatePatch"):
 		return files.Data

@@ -48,7 +48,7 @@ func kustomizationsOf(t *files.Tree, all, referred []string) *kustomizations {
 		k.fields[file] = fields
 		k.homes[filepath.Dir(file)] = homeOf(filepath.Dir(file), fields)
 		for field, value := range fields {
-			if slices.Contains(copying, field) || field == "configurations" && !k.configure(t, filepath.Dir(file), value) || field == "replacements" && !k.copies(t, file) {
+			if slices.Contains(copying, field) || field == "configurations" && !k.configure(t, filepath.Dir(file), value) || field == "replacements" && !k.copies(t, file, value) {
 				return nil
 			}
 			if field != "resources" {
@@ -59,13 +59,25 @@ func kustomizationsOf(t *files.Tree, all, referred []string) *kustomizations {
 	return k
 }
 
-// copies notes all that a kustomization with replacements is built of: it copies from these to these. A component does so with what it
-// is a component of, and it is false then.
-func (k *kustomizations) copies(t *files.Tree, file string) bool {
-	for _, part := range render.Local(filepath.Dir(file), t.Root) {
-		k.others[part] = true
+// copies notes what the replacements of a kustomization may copy from: objects of the kinds that they name, or else all that it is
+// built of. A component copies from what it is a component of, too, and it is false then.
+func (k *kustomizations) copies(t *files.Tree, file string, replacements any) bool {
+	list, _ := replacements.([]any)
+	for _, one := range list {
+		replacement, _ := one.(map[string]any)
+		kind, _, _ := unstructured.NestedString(replacement, "source", "kind")
+		if kind != "" {
+			k.referred = append(k.referred, kind)
+			continue
+		}
+		if render.IsComponent(file) {
+			return false
+		}
+		for _, part := range render.Local(filepath.Dir(file), t.Root) {
+			k.others[part] = true
+		}
 	}
-	return !render.IsComponent(file)
+	return true
 }
 
 // homeOf is where the charts of a kustomization lie; empty if that may be anywhere in its folder.
