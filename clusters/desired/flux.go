@@ -12,6 +12,7 @@ import (
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // flux fills a unit with what kustomize-controller would apply.
@@ -80,7 +81,7 @@ func (f *follower) waits(p pointer) bool {
 	})
 }
 
-// substitute does what spec.postBuild says, and reports what is not known for it.
+// substitute does what spec.postBuild says, and remembers what is not known for it.
 func (f *follower) substitute(u *delivery.Unit) error {
 	unknown, err := f.known.SubstituteAll(u.By, u.Objects)
 	if err != nil || len(unknown.Names) == 0 {
@@ -90,8 +91,38 @@ func (f *follower) substitute(u *delivery.Unit) error {
 	if unknown.Matters {
 		severity = finding.Warning
 	}
-	f.find(VariableUnknown, severity, u.By, []string{"spec", "postBuild", "substituteFrom"},
-		fmt.Sprintf("%s puts in values for %s that are not in this repository (%s)", u.Name, strings.Join(unknown.Names, ", "), strings.Join(unknown.Missing, ", ")),
-		"give the variables defaults, as in ${name:=value}, or keep them in a ConfigMap in Git")
+	f.unknownValues = append(f.unknownValues, unknownValues{unit: u, severity: severity, names: unknown.Names, missing: unknown.Missing})
 	return nil
+}
+
+// unknownValues are variables of a Kustomization whose values are not in the repository.
+type unknownValues struct {
+	unit           *delivery.Unit
+	severity       finding.Severity
+	names, missing []string
+}
+
+// mostKustomizations is how many of them a finding names: most have their values from one ConfigMap.
+const mostKustomizations = 5
+
+// reportVariables reports unknown values, those of all Kustomizations together.
+func (f *follower) reportVariables() {
+	for _, severity := range []finding.Severity{finding.Warning, finding.Info} {
+		of := slices.DeleteFunc(slices.Clone(f.unknownValues), func(v unknownValues) bool { return v.severity != severity || !slices.Contains(f.cluster.Units, v.unit) })
+		if len(of) == 0 {
+			continue
+		}
+		why := fmt.Sprintf("%s puts in values for %s that are not in this repository (%s)", of[0].unit.Name, strings.Join(of[0].names, ", "), strings.Join(of[0].missing, ", "))
+		if len(of) > 1 {
+			var missing []string
+			for _, v := range of {
+				missing = append(missing, v.missing...)
+			}
+			each := words.Of(of, func(v unknownValues) string { return v.unit.Name + ": " + strings.Join(v.names, ", ") })
+			why = fmt.Sprintf("%s put in values that are not in this repository (%s): %s",
+				words.Count(int64(len(of)), "Kustomization"), words.Few(words.Distinct(missing), mostKustomizations), words.FewClauses(each, mostKustomizations))
+		}
+		f.find(VariableUnknown, severity, of[0].unit.By, []string{"spec", "postBuild", "substituteFrom"}, why,
+			"give the variables defaults, as in ${name:=value}, or keep them in a ConfigMap in Git")
+	}
 }

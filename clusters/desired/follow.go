@@ -69,6 +69,8 @@ type follower struct {
 	*releases
 	// anothers are repositories that are known to be others than this one.
 	anothers map[string]bool
+	// unknownValues are those of all Kustomizations so far.
+	unknownValues []unknownValues
 	// stagings are the artifacts that were put together so far.
 	stagings []stagedArtifact
 }
@@ -85,6 +87,7 @@ func (f *follower) follow(ctx context.Context) error {
 	if err := f.walk(ctx); err != nil {
 		return err
 	}
+	f.reportVariables()
 	f.leaveToTools()
 	f.findTwice()
 	f.findInputs()

@@ -110,6 +110,19 @@ func TestVariablesAreSubstitutedAsFarAsTheyAreKnown(t *testing.T) {
 	}
 }
 
+// A ConfigMap that is made in the cluster may be that of a hundred Kustomizations.
+func TestUnknownValuesOfManyAreOneFinding(t *testing.T) {
+	g := NewWithT(t)
+	repository := files{"deploy/x.yaml": configMap("m", "x: '${one} ${two}'")}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		repository["entry/"+name+".yaml"] = flux(name, "path: ./deploy, postBuild: {substituteFrom: [{kind: ConfigMap, name: settings}]}")
+	}
+	found := followed(t, repository).Findings
+	g.Expect(found).To(HaveLen(1))
+	g.Expect(found[0].Why).To(Equal("7 Kustomizations put in values that are not in this repository (ConfigMap settings): flux-system/a: one, two; flux-system/b: one, two; " +
+		"flux-system/c: one, two; flux-system/d: one, two; flux-system/e: one, two; and 2 more"))
+}
+
 func TestWhatIsPutInMayBeMoreThanText(t *testing.T) {
 	g := NewWithT(t)
 	c := followed(t, files{"entry/a.yaml": flux("a", "path: ./deploy, postBuild: {substitute: {n: '3'}}"), "deploy/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\nsize: ${n}\n"})
