@@ -110,6 +110,17 @@ func (f *follower) hideChart(u *delivery.Unit, source *delivery.Object, dir stri
 	}
 }
 
+// hideJsonnet remembers a folder of Jsonnet, and what that imports.
+func (f *follower) hideJsonnet(u *delivery.Unit, source *delivery.Object, dir string) {
+	imported, areAll := argocd.Imported(f.tree, u, source, dir)
+	for _, file := range append(imported, dir) {
+		f.hiddenOf(u).add(file)
+	}
+	if !areAll {
+		f.hiddenOf(u).widen(files.Data)
+	}
+}
+
 // mayBe is how much of the repository a pattern of files may mean.
 func mayBe(pattern string) files.Scope {
 	if pattern == "" || files.IsData(pattern) {

@@ -68,14 +68,17 @@ func ofChart(helm string) files {
 func TestWhatDecidesUnseenIsNoticed(t *testing.T) {
 	const release, application = "HelmRelease flux-system/h", "Application argocd/a"
 	var (
-		variable = strings.ReplaceAll(crd("x.example.com"), "v1}", "'${x}'}")
-		plain    = files{"entry/a.yaml": app("a", "source: {path: a}"), "a/x.yaml": crd("x.example.com"), "b/x.yaml": configMap("x"), "README.md": "one"}
-		jsonnet  = files{"entry/a.yaml": app("a", "source: {path: a}"), "a/x.yaml": crd("x.example.com"), "a/y.jsonnet": "one", "lib/z.libsonnet": "one", "README.md": "one"}
-		listed   = files{"entry/a.yaml": object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{matrix: {generators: [{git: {files: [{path: 'envs/*.json'}]}}, {clusters: {}}]}}], template: {spec: {source: {path: a}}}"), "envs/one.json": "{}", "README.md": "one"}
-		folders  = files{"entry/a.yaml": object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{git: {revision: main, directories: [{path: 'at/*'}]}}], template: {metadata: {name: '{{path.basename}}'}, spec: {source: {path: '{{path}}'}}}"), "at/one/x.yaml": crd("x.example.com")}
-		plugin   = files{"entry/a.yaml": app("a", "source: {path: p, plugin: {}}"), "p/x": "one", "any.where": "one"}
-		made     = files{"entry/a.yaml": flux("a", "path: ./, sourceRef: {kind: ExternalArtifact, name: x}"), "a/x.yaml": "one"}
-		fleet    = files{"entry/h.yaml": object("fleet.cattle.io/v1alpha1", "GitRepo", "h", "paths: [f]"), "f/x.yaml": "one", "g/x.yaml": "one"}
+		variable  = strings.ReplaceAll(crd("x.example.com"), "v1}", "'${x}'}")
+		plain     = files{"entry/a.yaml": app("a", "source: {path: a}"), "a/x.yaml": crd("x.example.com"), "b/x.yaml": configMap("x"), "README.md": "one"}
+		jsonnet   = files{"entry/a.yaml": app("a", "source: {path: a}"), "a/x.yaml": crd("x.example.com"), "a/y.jsonnet": "one", "lib/z.libsonnet": "one", "README.md": "one"}
+		importing = func(how, in string) files {
+			return files{"entry/a.yaml": app("a", "source: {path: a, directory: {jsonnet: {"+in+"}}}"), "a/y.jsonnet": how, "lib/z.libsonnet": "one", "lib/it.libsonnet": "import 'z.libsonnet'"}
+		}
+		listed  = files{"entry/a.yaml": object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{matrix: {generators: [{git: {files: [{path: 'envs/*.json'}]}}, {clusters: {}}]}}], template: {spec: {source: {path: a}}}"), "envs/one.json": "{}", "README.md": "one"}
+		folders = files{"entry/a.yaml": object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{git: {revision: main, directories: [{path: 'at/*'}]}}], template: {metadata: {name: '{{path.basename}}'}, spec: {source: {path: '{{path}}'}}}"), "at/one/x.yaml": crd("x.example.com")}
+		plugin  = files{"entry/a.yaml": app("a", "source: {path: p, plugin: {}}"), "p/x": "one", "any.where": "one"}
+		made    = files{"entry/a.yaml": flux("a", "path: ./, sourceRef: {kind: ExternalArtifact, name: x}"), "a/x.yaml": "one"}
+		fleet   = files{"entry/h.yaml": object("fleet.cattle.io/v1alpha1", "GitRepo", "h", "paths: [f]"), "f/x.yaml": "one", "g/x.yaml": "one"}
 	)
 	for name, c := range map[string]struct {
 		before         files
@@ -110,7 +113,17 @@ func TestWhatDecidesUnseenIsNoticed(t *testing.T) {
 		"the options of such a program":         {plain, "entry/a.yaml", "path: a", "path: a, directory: {jsonnet: {tlas: [{name: x}]}}", []string{application}},
 		"no options":                            {plain, "entry/a.yaml", "path: a", "path: a, directory: {jsonnet: {}}", nil},
 		"such a program changes":                {jsonnet, "a/y.jsonnet", "one", "two", []string{application}},
-		"what it includes":                      {jsonnet, "lib/z.libsonnet", "one", "two", []string{application}},
+		"what it does not import":               {jsonnet, "lib/z.libsonnet", "one", "two", nil},
+		"what it imports":                       {importing("local z = import '../lib/z.libsonnet'; z", ""), "lib/z.libsonnet", "one", "two", []string{application}},
+		"a text that it imports":                {importing(`importstr @"../lib/z.libsonnet"`, ""), "lib/z.libsonnet", "one", "two", []string{application}},
+		"bytes of its own folder":               {importing("importbin 'lib/z.libsonnet'", "libs: [.]"), "lib/z.libsonnet", "one", "two", []string{application}},
+		"what is in a library of it":            {importing("(import 'z.libsonnet').x", "libs: [vendor, /lib]"), "lib/z.libsonnet", "one", "two", []string{application}},
+		"what is in no library of it":           {importing("(import 'z.libsonnet').x", "libs: [vendor]"), "lib/z.libsonnet", "one", "two", nil},
+		"what comes to its folder":              {importing("(import 'z.libsonnet').x", "libs: [vendor]"), "vendor/z.libsonnet", "", "two", []string{application}},
+		"what that imports":                     {importing("import '../lib/it.libsonnet'", ""), "lib/z.libsonnet", "one", "two", []string{application}},
+		"no code of a text":                     {importing("importstr '../lib/it.libsonnet'", ""), "lib/z.libsonnet", "one", "two", nil},
+		"what is imported by an expression":     {importing("import /* it */ '../lib/z.libsonnet'", ""), "lib/z.libsonnet", "one", "two", []string{application}},
+		"what the Application imports":          {importing("one", "tlas: [{name: x, code: true, value: \"import 'lib/z.libsonnet'\"}]"), "lib/z.libsonnet", "one", "two", []string{application}},
 		"a README beside it":                    {jsonnet, "README.md", "one", "two", nil},
 		"a chart's overrides":                   {ofChart(""), "charts/c/.argocd-source.yaml", "", "helm: {}", []string{application}},
 		"values from the root":                  {ofChart("valueFiles: [/vals/prod.yaml]"), "vals/prod.yaml", "one", "two", []string{application}},
