@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/moult-dev/moult/policies/finding"
 )
@@ -180,4 +181,9 @@ func (u *Unit) Destination() string {
 const BuildFailed = "BuildFailed"
 
 // WhyNotBuilt is what that finding says.
-func (u *Unit) WhyNotBuilt() string { return fmt.Sprintf("%s cannot be built: %s", u.Name, u.Err) }
+func (u *Unit) WhyNotBuilt() string { return fmt.Sprintf("%s cannot be built: %s", u.Name, u.Reason()) }
+
+// Reason is why a unit could not be built, in one line. A folder that is a unit itself is not named once more.
+func (u *Unit) Reason() string {
+	return strings.TrimPrefix(strings.Join(strings.Fields(u.Err.Error()), " "), u.Name+" cannot be built: ")
+}

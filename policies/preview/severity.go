@@ -70,7 +70,7 @@ func verdictOfFinding(f finding.Finding) Verdict {
 	if f.Acknowledged != "" {
 		return Safe
 	}
-	if rollout.LeavesUnknown(f.Rule) || slices.Contains([]string{BaseNotBuilt, CRDLeavesChart}, f.Rule) || f.Rule == NeitherBuilt && f.Severity != finding.Info {
+	if rollout.LeavesUnknown(f.Rule) || slices.Contains([]string{BaseNotBuilt, NewNotBuilt, CRDLeavesChart}, f.Rule) || f.Rule == NeitherBuilt && f.Severity != finding.Info {
 		return Unknown
 	}
 	return verdictOf(f.Severity)

@@ -18,6 +18,8 @@ const (
 	BaseNotBuilt = "BaseNotBuilt"
 	// NeitherBuilt: a unit cannot be built before or after, for the same reason. It is for information if it is made of the same.
 	NeitherBuilt = "NeitherBuilt"
+	// NewNotBuilt: a folder that comes looks like an entry point, and cannot be built. Nothing shows that anything applies it.
+	NewNotBuilt = "NewNotBuilt"
 )
 
 // SideOf reads the CRDs of what a cluster gets, with a decoder that several sides may share, or nil. Of an entry point that is not
@@ -80,25 +82,32 @@ func waits(c delivery.Cluster, crd string) bool {
 // changes. What fails in the same way before and after is no fault of the change, and may well be built where it is
 // applied: with a network, or a plug-in.
 func (d Delivered) notBuilt(found []finding.Finding) []finding.Finding {
+	for i, f := range found {
+		if units := d.Head.Cluster.Units; f.Rule == delivery.BuildFailed && len(d.Base.Cluster.Units) == 0 && units[0].Err != nil && units[0].By == nil {
+			found[i].Rule, found[i].Severity = NewNotBuilt, finding.Warning
+			found[i].Why = fmt.Sprintf("%s is new and looks like an entry point, and cannot be built: %s", units[0].Name, units[0].Reason())
+			found[i].Remediation = "repair it if a tool applies it, or else name what is applied with --entry"
+		}
+	}
 	for _, unit := range d.Base.Cluster.Units {
 		if unit.Err == nil {
 			continue
 		}
 		f := finding.Finding{
 			Rule: BaseNotBuilt, Severity: finding.Warning, Object: unit.Name, Cluster: d.Name,
-			Why:         fmt.Sprintf("%s cannot be built before this change, so what changes in its CRDs is not known: %s", unit.Name, inOneLine(unit.Err)),
+			Why:         fmt.Sprintf("%s cannot be built before this change, so what changes in its CRDs is not known: %s", unit.Name, unit.Reason()),
 			Remediation: "check its content yourself, or repair it first in a pull request of its own",
 		}
 		if still := failsAlike(unit, d.Head.Cluster); still != nil {
 			f.Rule = NeitherBuilt
-			f.Why = fmt.Sprintf("%s cannot be built here, before this change or after it, so what changes in its CRDs is not known: %s", unit.Name, inOneLine(unit.Err))
+			f.Why = fmt.Sprintf("%s cannot be built here, before this change or after it, so what changes in its CRDs is not known: %s", unit.Name, unit.Reason())
 			f.Remediation = "render it where it can be built, and pass the result to the preview on standard input"
 			found = slices.DeleteFunc(found, func(f finding.Finding) bool {
 				return f.Rule == delivery.BuildFailed && f.Why == still.WhyNotBuilt()
 			})
 			if unit.MadeOf != "" && unit.MadeOf == still.MadeOf {
 				f.Severity = finding.Info
-				f.Why = fmt.Sprintf("%s cannot be built here, and nothing that it is made of changes: %s", unit.Name, inOneLine(unit.Err))
+				f.Why = fmt.Sprintf("%s cannot be built here, and nothing that it is made of changes: %s", unit.Name, unit.Reason())
 			}
 		}
 		found = append(found, f)
