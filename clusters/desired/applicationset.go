@@ -2,7 +2,6 @@ package desired
 
 import (
 	"context"
-	"path"
 	"slices"
 	"strings"
 
@@ -55,13 +54,18 @@ const mostFolders = 100
 // are the objects that it is applied with.
 func (f *follower) hideSet(ctx context.Context, h *hidden, set *delivery.Object, around []*delivery.Object) {
 	much, sources := appset.ScopeOf(set), delivery.SourcesOf(set)
+	if !f.hideValues(h, set, sources) {
+		much = max(much, files.Data)
+	}
 	var folders []string
 	for _, source := range sources {
 		if source.Path != "" {
 			folders = append(folders, f.foldersLike(set, source.Path)...)
 		}
 	}
-	isChart := func(s delivery.Source) bool { return s.Path == "" && s.Settings.Text("chart") != "" }
+	isChart := func(s delivery.Source) bool { // or lends its files alone
+		return s.Path == "" && s.Settings.Text("chart")+s.Settings.Text("ref") != ""
+	}
 	ofTemplate := appset.HoldsKey(set.Field("spec", "generators"), "template")
 	isNone := len(sources) == 0 && set.Field(delivery.SpecOf(set)...) == nil // the API server refuses it
 	if much == files.Wires && (len(sources) > 0 || isNone) && !slices.ContainsFunc(sources, func(s delivery.Source) bool { return !isChart(s) }) && !ofTemplate {
@@ -80,20 +84,41 @@ func (f *follower) hideSet(ctx context.Context, h *hidden, set *delivery.Object,
 }
 
 // hideNowhere is for a source that no folder of this repository can be. One that comes counts, and so does all below the part of the
-// path that is no template, as a template may give several folders.
+// path that is known, as a template may give several folders.
 func (f *follower) hideNowhere(h *hidden, set *delivery.Object, source delivery.Source, around []*delivery.Object) {
 	if source.Path == "" || len(f.foldersLike(set, source.Path)) > 0 {
 		return
 	}
-	fixed, _, isTemplated := strings.Cut(source.Path, "{{")
-	if isTemplated {
-		fixed = path.Dir(fixed + "x")
-	}
-	if fixed = strings.Trim(path.Clean("/"+fixed), "/"); fixed != "" {
-		h.add(f.tree.Absolute(fixed))
-	} else if isTemplated || !f.isOther(addressOf(source), around) {
+	isOther := f.isOther(addressOf(source), around) && !strings.Contains(source.Path, "{{")
+	if !f.hideParts(h, appset.FixedParts(set, source.Path)) && !isOther {
 		h.widen(files.Wires)
 	}
+}
+
+// hideParts adds files and folders, and reports whether the root is none of them.
+func (f *follower) hideParts(h *hidden, parts []string) bool {
+	for _, part := range parts {
+		h.add(f.tree.Absolute(part))
+	}
+	return !slices.Contains(parts, "")
+}
+
+// hideValues adds the files of values that sources take from another source, and reports whether it is known which these are. The others
+// lie in the chart's folder.
+func (f *follower) hideValues(h *hidden, set *delivery.Object, sources []delivery.Source) bool {
+	for _, source := range sources {
+		for _, file := range source.Settings.Texts("helm", "valueFiles") {
+			_, inside, isElsewhere := strings.Cut(file, "/")
+			isElsewhere = isElsewhere && strings.HasPrefix(file, "$")
+			switch {
+			case strings.ContainsAny(file, "*?["), !isElsewhere && (strings.HasPrefix(file, "/") || strings.Contains(file, "..") || strings.Contains(file, "{{")):
+				return false
+			case isElsewhere && !f.hideParts(h, appset.FixedParts(set, inside)):
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // foldersLike are the folders, absolute, that a templated path may become.

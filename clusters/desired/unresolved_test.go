@@ -99,6 +99,12 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 			"at/one/crd.yaml": crd("x"), "at/two/crd.yaml": crd("x"), "at/three/crd.yaml": crd("x"), "other/one/crd.yaml": crd("x"),
 		}
 	}
+	lent := func(valueFile string) files {
+		return with(ofValues("", "missing"), files{
+			"entry/a.yaml":  strings.Replace(ofValues("", "missing")["entry/a.yaml"], "source: {path: 'missing'}", "sources: [{chart: c, repoURL: r, helm: {valueFiles: ['"+valueFile+"']}}, {ref: v, repoURL: here}]", 1),
+			"at/one/v.yaml": "x: 1\n", "other/v.yaml": "x: 1\n",
+		})
+	}
 	away := files{"entry/a.yaml": flux("a", "path: ./p, kubeConfig: {secretRef: {name: x}}"), "p/kustomization.yaml": "resources: [../base]\n", "base/kustomization.yaml": "resources: [x.yaml, crd.yaml]\n", "base/x.yaml": configMap("x"), "base/crd.yaml": crd("x")}
 	artifact := files{"entry/a.yaml": flux("a", "path: ./p, sourceRef: {kind: OCIRepository, name: o}"), "entry/o.yaml": source("OCIRepository", "o", "url: oci://one, ref: {tag: v1}"), "p/crd.yaml": crd("x"), "p/x.yaml": configMap("x"), "entry/x.yaml": configMap("x")}
 	mirror := files{"entry/a.yaml": app("a", "source: {path: apps, repoURL: 'https://one/x'}"), "apps/b.yaml": app("b", "source: {path: b, repoURL: 'https://two/x'}"), "b/x.yaml": configMap("x"), "c/x.yaml": configMap("x")}
@@ -133,10 +139,16 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 		"what an ApplicationSet may well use":     {ofSource("path: '{{x}}'"), "at/one/crd.yaml", "v1}", "v2}", false},
 		"what is not of a set's own set":          {leading("source: {path: at/two}"), "at/one/crd.yaml", "v1}", "v2}", true},
 		"what is of a set's own set":              {leading("source: {path: at/one}"), "at/one/crd.yaml", "v1}", "v2}", false},
-		"what may be a value of it":               {leading("source: {path: at/two, helm: {valueFiles: [x.yaml]}}"), "at/one/crd.yaml", "v1}", "v2}", false},
+		"what may be a value of it":               {leading("source: {path: at/two, helm: {valueFiles: ['*.yaml']}}"), "at/one/crd.yaml", "v1}", "v2}", false},
 		"what a plug-in of it may read":           {leading("source: {path: at/two, plugin: {}}"), "at/one/crd.yaml", "v1}", "v2}", false},
 		"a set that leads back to itself":         {leading("source: {path: set}"), "at/one/crd.yaml", "v1}", "v2}", false},
 		"what no template of a set is of":         {files{"entry/a.yaml": object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{clusters: {}}], template: {metadata: {name: a}}, source: {path: at}"), "at/one/crd.yaml": crd("x")}, "at/one/crd.yaml", "v1}", "v2}", true},
+		"what no value of a set leads to":         {ofValues("", "{{values.root}}/missing/{{values.env}}"), "at/one/crd.yaml", "v1}", "v2}", true},
+		"a file of values of a set":               {lent("$v/{{values.root}}/{{values.env}}/v.yaml"), "at/one/v.yaml", "1", "2", false},
+		"another file of values":                  {lent("$v/{{values.root}}/{{values.env}}/v.yaml"), "other/v.yaml", "1", "2", true},
+		"a file below what is known of a path":    {lent("$v/{{values.root}}/{{name}}/v.yaml"), "at/one/v.yaml", "1", "2", false},
+		"a file of a path that is not known":      {lent("$v/{{name}}/v.yaml"), "other/v.yaml", "1", "2", false},
+		"files of values by a pattern":            {lent("$v/at/*/v.yaml"), "other/v.yaml", "1", "2", false},
 		"what an ApplicationSet has elsewhere":    {ofSource("path: missing"), "at/one/crd.yaml", "v1}", "v2}", true},
 		"what an ApplicationSet has nowhere yet":  {ofSource("path: 'at/one/{{x}}'"), "at/one/crd.yaml", "v1}", "v2}", false},
 		"what is beside what it has nowhere yet":  {ofSource("path: 'at/two-{{x}}'"), "at/one/crd.yaml", "v1}", "v2}", false},

@@ -3,6 +3,7 @@ package appset
 import (
 	"fmt"
 	"io/fs"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,9 +22,9 @@ var (
 )
 
 // FoldersLike are those of some folders that a templated path of an ApplicationSet may become.
-func FoldersLike(set *delivery.Object, path string, folders []string) (found []string) {
+func FoldersLike(set *delivery.Object, templated string, folders []string) (found []string) {
 	var like strings.Builder
-	rest := strings.TrimPrefix(strings.TrimSuffix(path, "/"), "./")
+	rest := strings.TrimPrefix(strings.TrimSuffix(templated, "/"), "./")
 	for at := placeholder.FindStringIndex(rest); at != nil; at = placeholder.FindStringIndex(rest) {
 		like.WriteString(regexp.QuoteMeta(rest[:at[0]]))
 		like.WriteString(mayBecome(set, rest[at[0]:at[1]], at[1] == len(rest)))
@@ -38,19 +39,55 @@ func FoldersLike(set *delivery.Object, path string, folders []string) (found []s
 	return found
 }
 
+// FixedParts are what a templated path may begin with, up to what is not known of it: folders, or all of it. Empty stands for the root.
+func FixedParts(set *delivery.Object, templated string) []string {
+	parts, rest := []string{""}, templated
+	add := func(texts ...string) {
+		var longer []string
+		for _, part := range parts {
+			for _, text := range texts {
+				longer = append(longer, part+text)
+			}
+		}
+		parts = longer
+	}
+	for at := placeholder.FindStringIndex(rest); at != nil; at = placeholder.FindStringIndex(rest) {
+		add(rest[:at[0]])
+		texts, known := valuesOf(set, rest[at[0]:at[1]], at[1] == len(rest))
+		if rest = rest[at[1]:]; !known || len(parts)*len(texts) > mostParts {
+			add("x") // to cut off what the placeholder is a part of
+			parts, rest = words.Of(parts, path.Dir), ""
+			break
+		}
+		add(texts...)
+	}
+	add(rest)
+	return words.Distinct(words.Of(parts, func(part string) string { return strings.Trim(path.Clean("/"+part), "/") }))
+}
+
+// mostParts is how many values of a path are tried.
+const mostParts = 100
+
 // mayBecome is a pattern of what may take the place of a placeholder: what the generators give, if they say that.
 func mayBecome(set *delivery.Object, placeholder string, isLast bool) string {
-	if key := ofValues.FindStringSubmatch(placeholder); key != nil {
-		texts, known := given(set.Entries("spec", "generators"), key[1])
-		isPart := func(text string) bool { return fs.ValidPath(text) && text != "." || text == "" && isLast }
-		if known && !slices.ContainsFunc(texts, func(text string) bool { return !isPart(text) }) {
-			return "(?:" + strings.Join(words.Of(texts, regexp.QuoteMeta), "|") + ")"
-		}
+	if texts, known := valuesOf(set, placeholder, isLast); known {
+		return "(?:" + strings.Join(words.Of(texts, regexp.QuoteMeta), "|") + ")"
 	}
 	if severalFolders.MatchString(placeholder) {
 		return ".+"
 	}
 	return "[^/]+"
+}
+
+// valuesOf are the parts of a path that a placeholder may become, if the generators say that.
+func valuesOf(set *delivery.Object, placeholder string, isLast bool) ([]string, bool) {
+	key := ofValues.FindStringSubmatch(placeholder)
+	if key == nil {
+		return nil, false
+	}
+	texts, known := given(set.Entries("spec", "generators"), key[1])
+	isPart := func(text string) bool { return fs.ValidPath(text) && text != "." || text == "" && isLast }
+	return texts, known && !slices.ContainsFunc(texts, func(text string) bool { return !isPart(text) })
 }
 
 // ofValues is a placeholder for one of the values that generators give.
@@ -100,13 +137,14 @@ func GeneratorsRead(set *delivery.Object) string {
 	return strings.Join(read, "\n")
 }
 
-// ScopeOf is how much of the repository may decide about the Applications of an ApplicationSet whose generators cannot be
-// run, or about an Application. With those that read files, or values for charts, it is each file that holds data; with a plug-in, everything.
+// ScopeOf is how much of the repository may decide about the Applications of an ApplicationSet whose generators cannot be run, or
+// about an Application. Files of values that it names come beside that. With generators that read files, it is each file that holds
+// data; with a plug-in, everything.
 func ScopeOf(set *delivery.Object) files.Scope {
 	switch spec := set.Field("spec"); {
 	case HoldsKey(set.Field(delivery.SpecOf(set)...), "plugin"):
 		return files.Everything
-	case HoldsKey(spec, "files"), HoldsKey(spec, "valueFiles"), HoldsKey(spec, "fileParameters"), HoldsKey(spec, "templatePatch"):
+	case HoldsKey(spec, "files"), HoldsKey(set.Field("spec", "generators"), "valueFiles"), HoldsKey(spec, "fileParameters"), HoldsKey(spec, "templatePatch"):
 		return files.Data
 	}
 	return files.Wires
