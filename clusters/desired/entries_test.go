@@ -53,6 +53,27 @@ func TestEntryPointsThatNobodyHasNamed(t *testing.T) {
 		"ones that apply one another": {
 			files{"a/a.yaml": flux("a", "path: ./b"), "b/b.yaml": flux("b", "path: ./a")}, ".", []string{"a", "b"},
 		},
+		"a root beside a kustomization": {
+			files{
+				"argocd/kustomization.yaml": "resources: [ns.yaml]\n", "argocd/ns.yaml": configMap("ns"), "argocd/root.yaml": app("root", "source: {path: argocd/apps}"),
+				"argocd/apps/a.yaml": app("a", "source: {path: a}"), "argocd/apps/argocd.yaml": app("argocd", "source: {path: argocd}"), "a/x.yaml": configMap("x"),
+			}, ".", []string{"argocd/root.yaml"},
+		},
+		"a root that is built": {
+			files{"argocd/kustomization.yaml": "resources: [root.yaml]\n", "argocd/root.yaml": app("root", "source: {path: apps}"), "apps/x.yaml": configMap("x")}, ".", []string{"argocd"},
+		},
+		"a root that another folder builds": {
+			files{
+				"argocd/kustomization.yaml": kustomization, "argocd/root.yaml": app("root", "source: {path: apps}"),
+				"prod/kustomization.yaml": "resources: [../argocd/root.yaml]\n", "apps/x.yaml": configMap("x"),
+			}, ".", []string{"prod"},
+		},
+		"two beside a kustomization": {
+			files{
+				"argocd/kustomization.yaml": "resources: [ns.yaml]\n", "argocd/ns.yaml": configMap("ns"), "argocd/one.yaml": app("one", "source: {path: apps}"),
+				"argocd/two.yaml": app("two", "source: {path: apps}"), "apps/x.yaml": configMap("x"),
+			}, ".", []string{"argocd"},
+		},
 		"what was opened is one":             {files{".git/HEAD": "", "clusters/only/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x")}, "clusters/only", nil},
 		"what was opened is inside of one":   {files{".git/HEAD": "", "only/flux-system/sync.yaml": bootstrap("only"), "only/more/x.yaml": configMap("x"), "only/more/below/a.yaml": flux("a", "path: ./x")}, "only/more", []string{"below"}},
 		"what was opened is a kustomization": {files{"kustomization.yaml": kustomization, "clusters/only/a.yaml": flux("a", "path: ./apps")}, ".", nil},

@@ -31,7 +31,7 @@ func EntryPoints(t *repository.Tree) ([]string, error) {
 	if err != nil || !info.IsDir() || render.KustomizationIn(t.Dir) != "" {
 		return nil, err
 	}
-	e := &entryPoints{tree: files.Of(t), kustomized: map[string][]string{}}
+	e := &entryPoints{tree: files.Of(t), files: map[string][]string{}, kustomized: map[string][]string{}}
 	if err := filepath.WalkDir(t.Dir, e.visit); err != nil {
 		return nil, err
 	}
@@ -52,12 +52,18 @@ func EntryPoints(t *repository.Tree) ([]string, error) {
 // entryPoints is a search under way. All folders are absolute.
 type entryPoints struct {
 	tree *files.Tree
-	// holders are folders with Kustomizations or Applications, selves those that a Kustomization in them applies, and targets
-	// the others that are applied.
-	holders, selves, targets []string
+	// holders are folders with Kustomizations or Applications, around those that one in them applies, and targets the others that are
+	// applied.
+	holders, targets []string
+	around           []around
+	// files are those with the Kustomizations or Applications, by their folders.
+	files map[string][]string
 	// kustomized are the folders of kustomizations, each with all that it may be built of.
 	kustomized map[string][]string
 }
+
+// around is a folder, and the file in it or below of what applies it. That applies itself if the folder is built of it.
+type around struct{ dir, file string }
 
 func (e *entryPoints) visit(file string, entry fs.DirEntry, err error) error {
 	switch {
@@ -82,13 +88,17 @@ func (e *entryPoints) visit(file string, entry fs.DirEntry, err error) error {
 	}
 	for _, object := range read.Objects {
 		if kinds.Delivers(object) && !files.IsTemplateOfChart(file) {
-			e.add(filepath.Dir(file), object)
+			e.add(file, object)
 		}
 	}
 	return nil
 }
 
-func (e *entryPoints) add(holder string, object *delivery.Object) {
+func (e *entryPoints) add(file string, object *delivery.Object) {
+	holder := filepath.Dir(file)
+	if !slices.Contains(e.files[holder], file) {
+		e.files[holder] = append(e.files[holder], file)
+	}
 	if !slices.Contains(e.holders, holder) {
 		e.holders = append(e.holders, holder)
 	}
@@ -98,7 +108,7 @@ func (e *entryPoints) add(holder string, object *delivery.Object) {
 		case dir == "" || source.Path == "" || strings.Contains(source.Path, "{{"):
 		case files.Inside(holder, dir):
 			if appliesBelow(object, source, dir) || holder == dir {
-				e.selves = append(e.selves, dir)
+				e.around = append(e.around, around{dir, file})
 			}
 		default:
 			e.targets = append(e.targets, dir)
@@ -116,9 +126,16 @@ func appliesBelow(by *delivery.Object, s delivery.Source, dir string) bool {
 
 // candidates are the outermost folders that hold something and are not applied by something else.
 func (e *entryPoints) candidates() []string {
-	all := slices.Clone(e.selves)
+	var all []string
+	for _, self := range e.around {
+		if parts := e.kustomized[self.dir]; parts == nil || slices.Contains(parts, self.file) {
+			all = append(all, self.dir)
+		} else {
+			e.targets = append(e.targets, self.dir)
+		}
+	}
 	for _, holder := range e.aroundHolders() {
-		if !slices.ContainsFunc(e.targets, func(target string) bool { return files.Inside(holder, target) }) {
+		if !slices.ContainsFunc(e.targets, func(target string) bool { return e.applies(target, holder) }) {
 			all = append(all, holder)
 		}
 	}
@@ -135,6 +152,11 @@ func (e *entryPoints) candidates() []string {
 	return outermost
 }
 
+// applies reports whether what a tool takes from a folder may hold a folder, or a file that no kustomization is built of.
+func (e *entryPoints) applies(target, holder string) bool {
+	return files.Inside(holder, target) && (e.kustomized[target] == nil || !slices.Contains(e.files[filepath.Dir(holder)], holder))
+}
+
 // aroundHolders are the holders, and in place of one that kustomizations of other folders are built of the outermost of these:
 // they are what is applied.
 func (e *entryPoints) aroundHolders() (all []string) {
@@ -147,6 +169,10 @@ func (e *entryPoints) aroundHolders() (all []string) {
 		}
 	}
 	for _, holder := range e.holders {
+		if file := e.appliedAlone(holder); file != "" {
+			all = append(all, file)
+			continue
+		}
 		outermost := slices.DeleteFunc(slices.Clone(around[holder]), func(dir string) bool {
 			return len(around[dir]) > 0 || slices.ContainsFunc(e.targets, func(target string) bool { return files.Inside(dir, target) })
 		})
@@ -156,4 +182,19 @@ func (e *entryPoints) aroundHolders() (all []string) {
 		all = append(all, outermost...)
 	}
 	return all
+}
+
+// appliedAlone is the only file of a holder, if it lies beside a kustomization and none is built of it. A person applies such a file
+// once, and the kustomization need not lead anywhere. Empty for all others.
+func (e *entryPoints) appliedAlone(holder string) string {
+	if len(e.files[holder]) != 1 || e.kustomized[holder] == nil {
+		return ""
+	}
+	file := e.files[holder][0]
+	for _, parts := range e.kustomized {
+		if slices.Contains(parts, file) {
+			return ""
+		}
+	}
+	return file
 }
