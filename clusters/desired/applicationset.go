@@ -2,12 +2,14 @@ package desired
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/desired/appset"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
+	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
@@ -18,13 +20,18 @@ import (
 // there is one unit with the reason.
 func (f *follower) generated(ctx context.Context, p pointer) []*delivery.Unit {
 	set := p.by
+	var around []*delivery.Object
+	if p.parent != nil {
+		around = p.parent.Objects
+	}
 	applications, err := appset.Applications(set, f.tree, f.Clusters)
+	for _, url := range appset.Addresses(set) {
+		if f.isOther(network.Normal(url), around) {
+			err = fmt.Errorf("its generator looks at another repository, %s", network.WithoutUser(url))
+		}
+	}
 	if err != nil {
 		unseen := &delivery.Unit{Name: kinds.UnitName(p.by, p.parent), Tool: delivery.ArgoCD, By: p.by, Parent: p.parent, Sources: delivery.SourcesOf(set), Unseen: err.Error()}
-		var around []*delivery.Object
-		if p.parent != nil {
-			around = p.parent.Objects
-		}
 		f.hideSet(ctx, f.hiddenOf(unseen), set, around)
 		return []*delivery.Unit{unseen}
 	}
@@ -54,6 +61,13 @@ const mostFolders = 100
 // are the objects that it is applied with.
 func (f *follower) hideSet(ctx context.Context, h *hidden, set *delivery.Object, around []*delivery.Object) {
 	much, sources := appset.ScopeOf(set), delivery.SourcesOf(set)
+	addresses := append(words.Of(appset.Addresses(set), network.Normal), words.Of(sources, addressOf)...)
+	if len(sources) > 0 && !slices.ContainsFunc(addresses, func(url string) bool { return !f.isOther(url, around) }) {
+		for _, source := range sources { // the other may be a mirror
+			f.hideParts(h, appset.FixedParts(set, source.Path))
+		}
+		return
+	}
 	if !f.hideValues(h, set, sources) {
 		much = max(much, files.Data)
 	}

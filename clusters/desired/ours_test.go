@@ -82,3 +82,19 @@ func TestAnApplicationSetOfAnotherRepositoryTakesNothingFromThisOne(t *testing.T
 	g.Expect(fingerprint("https://git/ours", more)).To(Equal(fingerprint("https://git/ours", nil)))
 	g.Expect(fingerprint("https://git/theirs", more)).NotTo(Equal(fingerprint("https://git/theirs", nil)))
 }
+
+// Two repositories have folders of one name, and a set for each. What lies here is not what the generator of the other finds.
+func TestAGeneratorOfAnotherRepositoryFindsNothingHere(t *testing.T) {
+	g := NewWithT(t)
+	of := func(name, url string) string {
+		return object("argoproj.io/v1alpha1", "ApplicationSet", name, "generators: [{matrix: {generators: [{git: {repoURL: '"+url+"', directories: [{path: 'at/*'}]}}, {list: {elements: [{x: y}]}}]}}], "+
+			"template: {metadata: {name: '{{path.basename}}'}, spec: {source: {path: '{{path}}', repoURL: '"+url+"'}}}")
+	}
+	both := files{"entry/all.yaml": of("a", "https://git/theirs") + of("b", "https://git/ours"), "at/one/x.yaml": crd("x")}
+	cluster, err := desired.Follow(t.Context(), cloned(t, opened(t, both), "https://git/ours"), "entry", desired.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(units(cluster)).To(Equal([]string{"entry: a b", "flux-system/a: (its generator looks at another repository, https://git/theirs)", "flux-system/one: x"}))
+	more, err := desired.Follow(t.Context(), cloned(t, opened(t, with(both, files{"more/y.yaml": crd("y")})), "https://git/ours"), "entry", desired.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(more.Unseen[0].Fingerprint).To(Equal(cluster.Unseen[0].Fingerprint))
+}

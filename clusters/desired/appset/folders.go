@@ -137,6 +137,17 @@ func GeneratorsRead(set *delivery.Object) string {
 	return strings.Join(read, "\n")
 }
 
+// Addresses are the repositories that git generators look at.
+func Addresses(set *delivery.Object) (found []string) {
+	for _, value := range crdschema.Each(set.Field("spec", "generators")) {
+		generator, _ := value.(map[string]any)
+		if git, _ := generator["git"].(map[string]any); git != nil {
+			found = append(found, delivery.Wrap(git).Text("repoURL"))
+		}
+	}
+	return found
+}
+
 // ScopeOf is how much of the repository may decide about the Applications of an ApplicationSet whose generators cannot be run, or
 // about an Application. Files of values that it names come beside that. With generators that read files, it is each file that holds
 // data; with a plug-in, everything.
