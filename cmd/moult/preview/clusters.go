@@ -103,8 +103,20 @@ func (p *command) unfollowed(ctx context.Context, s *sides, all []preview.Delive
 		return all, nil
 	}
 	unread, err := s.unread()
-	if err != nil || len(unread) == 0 {
+	if err != nil {
 		return all, err
+	}
+	if s.base.isFolder() && s.head.isFolder() {
+		declared, err := s.declared(all)
+		if err != nil {
+			return nil, err
+		}
+		if len(declared.Base.Units)+len(declared.Head.Units) > 0 {
+			all = append(all, s.held(declared)...)
+		}
+	}
+	if len(unread) == 0 {
+		return all, nil
 	}
 	entries, err := s.wiring(unread)
 	if err != nil {
