@@ -198,7 +198,7 @@ func (s *sides) everything(ctx context.Context, name string) ([]preview.Delivere
 		return nil, fmt.Errorf("%w%s", err, nameEntry(""))
 	default:
 		if whole, err = s.both(func(from side) (delivery.Cluster, error) {
-			found, err := desired.Wired(ctx, from.tree)
+			found, err := desired.Wired(ctx, from.tree, s.following.Network)
 			return *found, err
 		}); err != nil {
 			return nil, err

@@ -1,12 +1,15 @@
 package desired_test
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/desired/scan"
+	"github.com/moult-dev/moult/clusters/network"
 )
 
 // A file that cannot be read is unseen if it may make Flux or Argo CD apply something, and it is said what it is.
@@ -29,7 +32,7 @@ func TestATemplateOfWhatIsAppliedIsUnseen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			cluster, err := desired.Wired(t.Context(), opened(t, files{"templates/a.yaml": c.content}))
+			cluster, err := desired.Wired(t.Context(), opened(t, files{"templates/a.yaml": c.content}), network.Offline())
 			g.Expect(err).NotTo(HaveOccurred())
 			if c.why == "" {
 				g.Expect(cluster.Unseen).To(BeEmpty())
@@ -50,7 +53,7 @@ func TestAmongAllFilesNoKustomizationOfAnotherRepositoryIsBuiltHere(t *testing.T
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			cluster, err := desired.Wired(t.Context(), opened(t, files{"a.yaml": c.content, "values.yaml": "no: manifest\n"}))
+			cluster, err := desired.Wired(t.Context(), opened(t, files{"a.yaml": c.content, "values.yaml": "no: manifest\n"}), network.Offline())
 			g.Expect(err).NotTo(HaveOccurred())
 			for _, u := range cluster.Units {
 				g.Expect(u.Err).NotTo(HaveOccurred())
@@ -60,6 +63,22 @@ func TestAmongAllFilesNoKustomizationOfAnotherRepositoryIsBuiltHere(t *testing.T
 			}
 		})
 	}
+}
+
+// A preview that may ask no host asks none that a pull request names.
+func TestAmongAllFilesNoRemoteBaseIsFetchedThatMayNotBeAsked(t *testing.T) {
+	g := NewWithT(t)
+	asked := make(chan string, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.URL.Path }))
+	defer server.Close()
+	cluster, err := desired.Wired(t.Context(), opened(t, files{
+		"a.yaml":               "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a, namespace: flux-system}\nspec: {path: ./b, sourceRef: {kind: GitRepository, name: flux-system}}\n",
+		"b/kustomization.yaml": "resources: [" + server.URL + "/crds.yaml, m.yaml]\n", "b/m.yaml": configMap("m", "x: y"),
+		"values.yaml": "no: manifest\n",
+	}), network.Offline())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(asked).To(BeEmpty())
+	g.Expect(cluster.Unseen).NotTo(BeEmpty())
 }
 
 // A key of YAML is no path. Else each change below a folder with the name of one would count.
