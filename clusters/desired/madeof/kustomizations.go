@@ -26,7 +26,7 @@ type kustomizations struct {
 	others map[string]bool
 	// referred are the kinds whose objects decide about others: by what they hold, or by their names.
 	referred []string
-	// configured: images and replicas may be put into more than containers and what runs them.
+	// configured: images and replicas may be put into more than containers and what runs them, or be copied from these.
 	configured bool
 }
 
@@ -63,6 +63,7 @@ func kustomizationsOf(t *files.Tree, all, referred []string) *kustomizations {
 // built of. A component copies from what it is a component of, too, and it is false then.
 func (k *kustomizations) copies(t *files.Tree, file string, replacements any) bool {
 	list, _ := replacements.([]any)
+	k.configured = true // what they copy may be of an image
 	for _, one := range list {
 		replacement, _ := one.(map[string]any)
 		kind, _, _ := unstructured.NestedString(replacement, "source", "kind")

@@ -68,11 +68,19 @@ func (k *kustomizations) without(file string, plain map[string]bool) string {
 		return plain[filepath.Join(filepath.Dir(file), filepath.FromSlash(name))]
 	})
 	if !k.configured {
-		delete(fields, "images")
+		if !isAboutCRDs(fields["images"]) {
+			delete(fields, "images")
+		}
 		delete(fields, "replicas")
 	}
 	text, _ := json.Marshal(fields) // it was read from YAML
 	return string(text)
+}
+
+// isAboutCRDs reports whether one of some images brings CRDs, by its names.
+func isAboutCRDs(images any) bool {
+	text, _ := json.Marshal(images)
+	return bytes.Contains(text, []byte("crd"))
 }
 
 // areSuch reports whether a file holds manifests of a sort alone.

@@ -21,6 +21,7 @@ func TestWhatCannotBeHadHidesOnlyItself(t *testing.T) {
 		dashboard = "apiVersion: example.com/v1\nkind: Dashboard\nmetadata: {name: it}\nspec: {of: x}\n"
 		plugin    = "apiVersion: viaduct.ai/v1\nkind: ksops\nmetadata: {name: it}\nfiles: [secret.yaml]\n"
 	)
+	const copying = "replacements: [{source: {kind: Deployment, fieldPath: spec.template.spec.containers.0.image}, targets: [{select: {kind: X}, fieldPaths: [spec]}]}]\n"
 	const patch = "patches: [{path: p.yaml, target: {name: it}}]\n"
 	less := strings.Replace(widgetsCRD, "  - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n", "", 1)
 	other := strings.Replace(dashboard, "of: x", "of: y", 1)
@@ -40,6 +41,8 @@ func TestWhatCannotBeHadHidesOnlyItself(t *testing.T) {
 		"a prefix":                     {remote, nil, files{"kustomization.yaml": "namePrefix: a-\n" + remote}, changes},
 		"an image":                     {remote + "images: [{name: a, newTag: '1'}]\n", nil, files{"kustomization.yaml": remote + "images: [{name: a, newTag: '2'}]\n"}, same},
 		"an image that may be a field": {remote + "configurations: [c.yaml]\nimages: [{name: a, newTag: '1'}]\n", files{"c.yaml": "images: [{path: spec/x}]\n"}, files{"c.yaml": "images: [{path: spec/x}]\n", "kustomization.yaml": remote + "configurations: [c.yaml]\nimages: [{name: a, newTag: '2'}]\n"}, changes},
+		"an image that is copied":      {remote + "images: [{name: a, newTag: '1'}]\n" + copying, nil, files{"kustomization.yaml": remote + "images: [{name: a, newTag: '2'}]\n" + copying}, changes},
+		"an image of CRDs":             {remote + "images: [{name: a-crds, newTag: '1'}]\n", nil, files{"kustomization.yaml": remote + "images: [{name: a-crds, newTag: '2'}]\n"}, changes},
 		"a patch":                      {remote + patch, files{"p.yaml": "[{op: add, path: /x, value: 1}]"}, files{"p.yaml": "[{op: add, path: /x, value: 2}]"}, changes},
 		"what is patched there alone":  {remote + "patches: [{path: p.yaml}]\n", files{"p.yaml": "apiVersion: v1\nkind: X\nmetadata: {name: x}\nx: 1\n"}, files{"p.yaml": "apiVersion: v1\nkind: X\nmetadata: {name: x}\nx: 1\n", "it.yaml": other}, same},
 		"a patch of the base alone":    {remote + "patches: [{path: p.yaml}]\n", files{"p.yaml": "apiVersion: v1\nkind: X\nmetadata: {name: x}\nx: 1\n"}, files{"p.yaml": "apiVersion: v1\nkind: X\nmetadata: {name: x}\nx: 1\n", "crd.yaml": less}, changes},
