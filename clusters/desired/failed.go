@@ -1,10 +1,14 @@
 package desired
 
 import (
+	"path/filepath"
 	"slices"
 
+	"github.com/moult-dev/moult/clusters/desired/detect"
+	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/desired/madeof"
+	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
@@ -16,6 +20,21 @@ func (f *follower) failed(u *delivery.Unit, dir string) {
 	}
 	f.hiddenOf(u).failed = true
 	f.madeOf(f.hiddenOf(u), []string{dir}, decidesNothing)
+	f.hiddenOf(u).widenIfLeading()
+}
+
+// widenIfLeading is for a folder that is not built here, but was where its tool runs, or may be. Objects of Flux and Argo CD in it then
+// apply other folders, which are not followed.
+func (h *hidden) widenIfLeading() {
+	leads := func(file string) bool {
+		content, err := render.ReadRegular(file)
+		return err == nil && detect.Tool.Match(content)
+	}
+	for _, path := range h.files {
+		if direct, err := filepath.EvalSymlinks(path); err == nil && slices.ContainsFunc(files.In(direct), leads) {
+			h.widen(files.Wires)
+		}
+	}
 }
 
 // madeOf remembers what folders are built of together, but for manifests that need not be.

@@ -69,17 +69,20 @@ func TestAFolderThatFailsIsMadeOfItsFiles(t *testing.T) {
 		head map[string]string
 		code int
 	}{
-		"as before":           {nil, cli.ExitDone},
-		"its CRD":             {map[string]string{"apps/crd.yaml": widgetsCRD + "# y\n"}, cli.ExitUnknown},
-		"a file that comes":   {map[string]string{"apps/more.yaml": widgetsCRD}, cli.ExitUnknown},
-		"a folder beside it":  {map[string]string{"more/it.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: it}\n"}, cli.ExitDone},
-		"how it is looked at": {map[string]string{"clusters/production/apps.yaml": strings.Replace(gitApplication, "path: deploy", "directory: {exclude: crd.yaml}, path: apps", 1)}, cli.ExitUnknown},
+		"as before":            {nil, cli.ExitDone},
+		"its CRD":              {map[string]string{"apps/crd.yaml": widgetsCRD + "# y\n"}, cli.ExitUnknown},
+		"a file that comes":    {map[string]string{"apps/more.yaml": widgetsCRD}, cli.ExitUnknown},
+		"a folder beside it":   {map[string]string{"more/it.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: it}\n"}, cli.ExitDone},
+		"what its parts apply": {map[string]string{"led/crd.yaml": widgetsCRD + "# y\n"}, cli.ExitUnknown},
+		"how it is looked at":  {map[string]string{"clusters/production/apps.yaml": strings.Replace(gitApplication, "path: deploy", "directory: {exclude: crd.yaml}, path: apps", 1)}, cli.ExitUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{}
 			for side, its := range map[string]map[string]string{"base": nil, "head": c.head} {
 				all := map[string]string{
 					"clusters/production/apps.yaml": strings.Replace(gitApplication, "path: deploy", "path: apps", 1),
+					"apps/led.yaml":                 strings.Replace(gitApplication, "path: deploy", "path: led", 1),
+					"led/crd.yaml":                  widgetsCRD,
 					"apps/crd.yaml":                 widgetsCRD, "apps/broken.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ x }}\n",
 				}
 				maps.Copy(all, its)
