@@ -51,11 +51,22 @@ func (f *follower) entry(ctx context.Context, entry string) (*delivery.Unit, err
 		deliveries := delivery.SourcesOf(object)
 		if len(deliveries) == 1 && f.tree.Folder(deliveries[0].Path) == path && deliveries[0].Path != "" && !f.isAnothers(object, unit.Objects) {
 			if unit := f.unit(ctx, pointer{by: object, last: true}); unit.Err == nil && (unit.Unseen == "" || len(unit.Dirs) > 0) {
+				f.widenEntry(unit)
 				return unit, nil
 			}
 		}
 	}
+	f.widenEntry(unit)
 	return unit, nil
+}
+
+// widenEntry is for an entry point of which a part cannot be had: what leads further may be in that part, if nothing else does but
+// the entry point itself.
+func (f *follower) widenEntry(unit *delivery.Unit) {
+	leads := func(o *delivery.Object) bool { return kinds.Delivers(o) && (unit.By == nil || !o.Same(unit.By)) }
+	if unit.Unseen != "" && !slices.ContainsFunc(unit.Objects, leads) {
+		f.hiddenOf(unit).widen(files.Wires)
+	}
 }
 
 func (f *follower) entryPath(entry string) string {
@@ -127,15 +138,12 @@ func (f *follower) buildEntry(ctx context.Context, unit *delivery.Unit, dir stri
 		}
 	}
 	if err != nil && named && f.hide(unit, dir, err) { // what a whole repository lacks is asked about where it changes
-		f.hiddenOf(unit).widen(files.Wires) // its Kustomizations and Applications may be of any folder
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if f.hideRest(unit, dir, rendering); rendering.Lacks != "" && !slices.ContainsFunc(rendering.Objects, kinds.Delivers) {
-		f.hiddenOf(unit).widen(files.Wires) // what leads further may be in the rest
-	}
+	f.hideRest(unit, dir, rendering)
 	unit.Dirs = []string{f.tree.Relative(dir)}
 	unit.Objects = files.Placed(rendering, f.tree.Place)
 	if named {

@@ -156,6 +156,7 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 		"what an ApplicationSet has at a root":    {ofSource("path: /, repoURL: 'https://git/theirs'"), "at/one/crd.yaml", "v1}", "v2}", false},
 		"a chart below an entry point of Helm's":  {files{"entry/kustomization.yaml": "helmCharts: [{name: c, repo: https://r.example.com, version: 1.0.0}]\n", "apps/kustomization.yaml": "helmCharts: [{name: d, version: 1.0.0}]\n"}, "apps/kustomization.yaml", "1.0.0", "2.0.0", false},
 		"what a folder may apply that fails":      {files{"entry/a.yaml": flux("a", "path: ./p"), "p/kustomization.yaml": "resources: [b.yaml]\ntransformers: [t.yaml]\n", "p/t.yaml": object("example.com/v1", "Plugin", "t", ""), "p/b.yaml": flux("b", "path: ./b"), "b/crd.yaml": crd("x")}, "b/crd.yaml", "v1}", "v2}", false},
+		"a chart below one that applies itself":   {files{"entry/kustomization.yaml": "helmCharts: [{name: c, repo: https://r.example.com, version: 1.0.0}]\nresources: [a.yaml]\n", "entry/a.yaml": app("a", "source: {path: entry}"), "apps/kustomization.yaml": "helmCharts: [{name: d, version: 1.0.0}]\n"}, "apps/kustomization.yaml", "1.0.0", "2.0.0", false},
 		"what else an ApplicationSet may apply":   {set, "at/one/x.yaml", "name: x", "name: y", true},
 		"a CRD of a value of an ApplicationSet":   {ofValues("", "{{values.root}}/{{ .values.env }}"), "at/two/crd.yaml", "v1}", "v2}", false},
 		"a CRD of none of the values":             {ofValues("", "{{values.root}}/{{values.env}}"), "at/three/crd.yaml", "v1}", "v2}", true},
