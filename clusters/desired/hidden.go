@@ -155,9 +155,10 @@ func (f *follower) hideFolder(ctx context.Context, h *hidden, dir string, build 
 		h.files = append(h.files, render.Local(dir, f.tree.Root)...)
 		return
 	}
+	refers := slices.ContainsFunc(rendering.Objects, func(o *delivery.Object) bool { return kinds.Installs(o) || commandsIn(o) != "" })
 	for _, object := range rendering.Objects {
-		crds, unread := object.Inside()
-		if raw, err := object.MarshalJSON(); err == nil && (kinds.Matters(object) || kinds.Installs(object) || len(crds)+len(unread) > 0) {
+		raw, err := object.MarshalJSON()
+		if isReferredTo := refers && slices.Contains(kinds.Decisive, object.GetKind()); err == nil && (isReferredTo || !decidesNothing(object)) {
 			h.built = append(h.built, string(raw))
 		}
 		switch {

@@ -106,6 +106,9 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 		})
 	}
 	away := files{"entry/a.yaml": flux("a", "path: ./p, kubeConfig: {secretRef: {name: x}}"), "p/kustomization.yaml": "resources: [../base]\n", "base/kustomization.yaml": "resources: [x.yaml, crd.yaml]\n", "base/x.yaml": configMap("x"), "base/crd.yaml": crd("x")}
+	awayWith := func(manifests ...string) files {
+		return files{"entry/a.yaml": away["entry/a.yaml"], "p/x.yaml": strings.Join(manifests, "")}
+	}
 	artifact := files{"entry/a.yaml": flux("a", "path: ./p, sourceRef: {kind: OCIRepository, name: o}"), "entry/o.yaml": source("OCIRepository", "o", "url: oci://one, ref: {tag: v1}"), "p/crd.yaml": crd("x"), "p/x.yaml": configMap("x"), "entry/x.yaml": configMap("x")}
 	mirror := files{"entry/a.yaml": app("a", "source: {path: apps, repoURL: 'https://one/x'}"), "apps/b.yaml": app("b", "source: {path: b, repoURL: 'https://two/x'}"), "b/x.yaml": configMap("x"), "c/x.yaml": configMap("x")}
 	other := files{"entry/a.yaml": flux("a", "path: ./p, interval: 1m, sourceRef: {kind: GitRepository, name: g}"), "entry/g.yaml": source("GitRepository", "flux-system", "url: https://one/x") + source("GitRepository", "g", "url: https://two/x, ref: {tag: v1}, interval: 1h")}
@@ -169,6 +172,9 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 		"a CRD of a generator's own template":     {ofValues(", {clusters: {template: {spec: {source: {path: other/one}}}}}", "at/{{values.env}}"), "other/one/crd.yaml", "v1}", "v2}", false},
 		"a CRD for another cluster":               {away, "base/crd.yaml", "v1}", "v2}", false},
 		"what else is for another cluster":        {away, "base/x.yaml", "name: x", "name: y", true},
+		"a chart's tag for another cluster":       {awayWith(source("OCIRepository", "r", "ref: {tag: v1}"), helm("chartRef: {kind: OCIRepository, name: r}")), "p/x.yaml", "tag: v1", "tag: v2", false},
+		"values for another cluster":              {awayWith(configMap("v", "crds: 'false'"), helm("valuesFrom: [{kind: ConfigMap, name: v}]")), "p/x.yaml", "false", "true", false},
+		"a command for another cluster":           {awayWith(object("batch/v1", "Job", "j", "template: {spec: {containers: [{command: [kubectl, apply, -f, 'https://r.example.com/v1/crds.yaml']}]}}")), "p/x.yaml", "/v1/", "/v2/", false},
 		"an artifact's tag":                       {artifact, "entry/o.yaml", "v1}", "v2}", false},
 		"a CRD that may be in the artifact":       {artifact, "p/crd.yaml", "v1}", "v2}", false},
 		"a file that may be in the artifact":      {artifact, "p/x.yaml", "name: x", "name: y", false},
