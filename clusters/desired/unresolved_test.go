@@ -105,6 +105,9 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 			"at/one/v.yaml": "x: 1\n", "other/v.yaml": "x: 1\n",
 		})
 	}
+	deep := func(generator, template string) files {
+		return files{"entry/a.yaml": object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{matrix: {generators: [{clusters: {}}, {"+generator+"}]}}], template: {metadata: {name: a}, spec: {source: {path: '"+template+"'}}}"), "at/one/two/crd.yaml": crd("x")}
+	}
 	away := files{"entry/a.yaml": flux("a", "path: ./p, kubeConfig: {secretRef: {name: x}}"), "p/kustomization.yaml": "resources: [../base]\n", "base/kustomization.yaml": "resources: [x.yaml, crd.yaml]\n", "base/x.yaml": configMap("x"), "base/crd.yaml": crd("x")}
 	awayWith := func(manifests ...string) files {
 		return files{"entry/a.yaml": away["entry/a.yaml"], "p/x.yaml": strings.Join(manifests, "")}
@@ -170,6 +173,9 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 		"a CRD of a value that leads up":          {ofValues(", {clusters: {values: {env: '../other/one'}}}", "at/{{values.env}}"), "at/three/crd.yaml", "v1}", "v2}", false},
 		"a CRD of values of another generator":    {ofValues(", {clusterDecisionResource: {values: {env: one}}}", "at/{{values.env}}"), "at/three/crd.yaml", "v1}", "v2}", false},
 		"a CRD of a generator's own template":     {ofValues(", {clusters: {template: {spec: {source: {path: other/one}}}}}", "at/{{values.env}}"), "other/one/crd.yaml", "v1}", "v2}", false},
+		"a CRD of an element with a slash":        {deep("list: {elements: [{dir: one/two}]}", "at/{{dir}}"), "at/one/two/crd.yaml", "v1}", "v2}", false},
+		"a CRD of a plug-in's parameter":          {deep("plugin: {configMapRef: {name: p}}", "at/{{dir}}"), "at/one/two/crd.yaml", "v1}", "v2}", false},
+		"a CRD of a name with slashes":            {deep("clusters: {}", `at/{{ .name | replace "-" "/" }}`), "at/one/two/crd.yaml", "v1}", "v2}", false},
 		"a CRD for another cluster":               {away, "base/crd.yaml", "v1}", "v2}", false},
 		"what else is for another cluster":        {away, "base/x.yaml", "name: x", "name: y", true},
 		"a chart's tag for another cluster":       {awayWith(source("OCIRepository", "r", "ref: {tag: v1}"), helm("chartRef: {kind: OCIRepository, name: r}")), "p/x.yaml", "tag: v1", "tag: v2", false},

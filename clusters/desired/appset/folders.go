@@ -73,7 +73,7 @@ func mayBecome(set *delivery.Object, placeholder string, isLast bool) string {
 	if texts, known := valuesOf(set, placeholder, isLast); known {
 		return "(?:" + strings.Join(words.Of(texts, regexp.QuoteMeta), "|") + ")"
 	}
-	if severalFolders.MatchString(placeholder) {
+	if severalFolders.MatchString(placeholder) || mayHaveSlashes(set, placeholder) {
 		return ".+"
 	}
 	return "[^/]+"
@@ -88,6 +88,18 @@ func valuesOf(set *delivery.Object, placeholder string, isLast bool) ([]string, 
 	texts, known := given(set.Entries("spec", "generators"), key[1])
 	isPart := func(text string) bool { return fs.ValidPath(text) && text != "." || text == "" && isLast }
 	return texts, known && !slices.ContainsFunc(texts, func(text string) bool { return !isPart(text) })
+}
+
+// mayHaveSlashes reports whether a placeholder may become several folders by its functions, or by what the generators give for it.
+func mayHaveSlashes(set *delivery.Object, placeholder string) bool {
+	for at, value := range crdschema.Each(set.Field("spec", "generators")) {
+		text, _ := value.(string)
+		isGiven := slices.Contains(at, "elements") && strings.Contains(placeholder, fmt.Sprint(at[len(at)-1]))
+		if isGiven && strings.Contains(text, "/") || slices.Contains(at, "plugin") || slices.Contains(at, "elementsYaml") {
+			return true
+		}
+	}
+	return strings.Contains(placeholder, "/")
 }
 
 // ofValues is a placeholder for one of the values that generators give.
