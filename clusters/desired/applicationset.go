@@ -3,10 +3,12 @@ package desired
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/desired/appset"
+	"github.com/moult-dev/moult/clusters/desired/argocd"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/network"
@@ -92,8 +94,28 @@ func (f *follower) hideSet(ctx context.Context, h *hidden, set *delivery.Object,
 	for _, source := range sources {
 		f.hideNowhere(h, set, source, around)
 		for _, dir := range f.foldersLike(set, source.Path) {
+			f.hideOtherwise(h, set, source, dir)
 			f.hideFolder(ctx, h, dir, func() (*render.Rendering, error) { return f.argoCDFolder(ctx, source, dir, false) })
 		}
+	}
+}
+
+// hideOtherwise is for a folder that Argo CD does not build as it lies there. It may do so by Jsonnet, by a source that a file in it overrides, or
+// by settings that are templates.
+func (f *follower) hideOtherwise(h *hidden, set *delivery.Object, source delivery.Source, dir string) {
+	u := &delivery.Unit{By: set}
+	if argocd.NotAsItLies(f.tree, u, source.Settings, f.tree.Relative(dir)) != "" {
+		f.hideJsonnet(h, u, source.Settings, dir)
+	}
+	if overrides, _ := filepath.Glob(filepath.Join(dir, ".argocd-source*.yaml")); len(overrides) > 0 {
+		h.add(dir)
+		h.widen(files.Data)
+	}
+	if strings.Contains(jsonOf(source.Settings.Field("directory")), "{{") {
+		h.add(dir)
+	}
+	if strings.Contains(strings.Join(source.Components, " "), "{{") {
+		h.widen(files.Wires)
 	}
 }
 

@@ -76,7 +76,7 @@ func (f *follower) argoCDSource(ctx context.Context, u *delivery.Unit, d deliver
 	}
 	if why := argocd.NotAsItLies(f.tree, u, source, path); why != "" {
 		u.Unseen = why
-		f.hideJsonnet(u, source, f.tree.Folder(path))
+		f.hideJsonnet(f.hiddenOf(u), u, source, f.tree.Folder(path))
 		return
 	}
 	if at := source.Text("targetRevision"); argocd.IsPin(at) {

@@ -111,13 +111,13 @@ func (f *follower) hideChart(u *delivery.Unit, source *delivery.Object, dir stri
 }
 
 // hideJsonnet remembers a folder of Jsonnet, and what that imports.
-func (f *follower) hideJsonnet(u *delivery.Unit, source *delivery.Object, dir string) {
+func (f *follower) hideJsonnet(h *hidden, u *delivery.Unit, source *delivery.Object, dir string) {
 	imported, areAll := argocd.Imported(f.tree, u, source, dir)
 	for _, file := range append(imported, dir) {
-		f.hiddenOf(u).add(file)
+		h.add(file)
 	}
 	if !areAll {
-		f.hiddenOf(u).widen(files.Data)
+		h.widen(files.Data)
 	}
 }
 

@@ -105,6 +105,13 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 			"at/one/v.yaml": "x: 1\n", "other/v.yaml": "x: 1\n",
 		})
 	}
+	adding := func(all files, more ...string) files {
+		all = maps.Clone(all)
+		for i := 0; i < len(more); i += 2 {
+			all[more[i]] = more[i+1]
+		}
+		return all
+	}
 	deep := func(generator, template string) files {
 		return files{"entry/a.yaml": object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{matrix: {generators: [{clusters: {}}, {"+generator+"}]}}], template: {metadata: {name: a}, spec: {source: {path: '"+template+"'}}}"), "at/one/two/crd.yaml": crd("x")}
 	}
@@ -176,6 +183,10 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 		"a CRD of an element with a slash":        {deep("list: {elements: [{dir: one/two}]}", "at/{{dir}}"), "at/one/two/crd.yaml", "v1}", "v2}", false},
 		"a CRD of a plug-in's parameter":          {deep("plugin: {configMapRef: {name: p}}", "at/{{dir}}"), "at/one/two/crd.yaml", "v1}", "v2}", false},
 		"a CRD of a name with slashes":            {deep("clusters: {}", `at/{{ .name | replace "-" "/" }}`), "at/one/two/crd.yaml", "v1}", "v2}", false},
+		"Jsonnet that a set's folder imports":     {adding(ofSource("path: 'sub/{{name}}'"), "sub/a/x.jsonnet", "import '../../lib/x.libsonnet'", "lib/x.libsonnet", "{x: 1}"), "lib/x.libsonnet", "x: 1", "x: 2", false},
+		"an override in a set's folder":           {adding(set, "at/one/.argocd-source-a.yaml", "x: 1"), "at/one/.argocd-source-a.yaml", "x: 1", "x: 2", false},
+		"what a set's template includes":          {adding(ofSource("path: at, directory: {recurse: true, include: '{{name}}/*.yaml'}"), "at/x.yaml", configMap("x")), "at/one/crd.yaml", "v1}", "v2}", false},
+		"a component of a set's template":         {adding(ofSource("path: 'sub', kustomize: {components: ['../at/{{name}}']}"), "sub/kustomization.yaml", "namespace: x", "at/one/kustomization.yaml", "kind: Component\nresources: [crd.yaml]"), "at/one/crd.yaml", "v1}", "v2}", false},
 		"a CRD for another cluster":               {away, "base/crd.yaml", "v1}", "v2}", false},
 		"what else is for another cluster":        {away, "base/x.yaml", "name: x", "name: y", true},
 		"a chart's tag for another cluster":       {awayWith(source("OCIRepository", "r", "ref: {tag: v1}"), helm("chartRef: {kind: OCIRepository, name: r}")), "p/x.yaml", "tag: v1", "tag: v2", false},
