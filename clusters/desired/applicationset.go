@@ -75,6 +75,9 @@ func (f *follower) hideSet(ctx context.Context, h *hidden, set *delivery.Object,
 	}
 	var folders []string
 	for _, source := range sources {
+		if given := appset.GivenBy(set, source, f.tree.Folders()); len(given) > 0 {
+			h.built = append(h.built, strings.Join(given, "\n"))
+		}
 		if source.Path != "" {
 			folders = append(folders, f.foldersLike(set, source.Path)...)
 		}

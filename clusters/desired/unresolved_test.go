@@ -187,6 +187,9 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 		"an override in a set's folder":           {adding(set, "at/one/.argocd-source-a.yaml", "x: 1"), "at/one/.argocd-source-a.yaml", "x: 1", "x: 2", false},
 		"what a set's template includes":          {adding(ofSource("path: at, directory: {recurse: true, include: '{{name}}/*.yaml'}"), "at/x.yaml", configMap("x")), "at/one/crd.yaml", "v1}", "v2}", false},
 		"a component of a set's template":         {adding(ofSource("path: 'sub', kustomize: {components: ['../at/{{name}}']}"), "sub/kustomization.yaml", "namespace: x", "at/one/kustomization.yaml", "kind: Component\nresources: [crd.yaml]"), "at/one/crd.yaml", "v1}", "v2}", false},
+		"a folder that is the name of a chart":    {deep("git: {directories: [{path: at/*}]}", "', chart: '{{path.basename}}"), "at/two/x.yaml", "", "{}", false},
+		"a folder that is the name of a revision": {deep("git: {directories: [{path: at/*}]}", "at/one', targetRevision: '{{path.basename}}"), "at/two/x.yaml", "", "{}", false},
+		"a folder that is the name of no chart":   {deep("git: {directories: [{path: other/*}]}", "', chart: '{{path.basename}}"), "at/two/x.yaml", "", "{}", true},
 		"a CRD for another cluster":               {away, "base/crd.yaml", "v1}", "v2}", false},
 		"what else is for another cluster":        {away, "base/x.yaml", "name: x", "name: y", true},
 		"a chart's tag for another cluster":       {awayWith(source("OCIRepository", "r", "ref: {tag: v1}"), helm("chartRef: {kind: OCIRepository, name: r}")), "p/x.yaml", "tag: v1", "tag: v2", false},
@@ -220,7 +223,7 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 			after := maps.Clone(c.before)
 			after[c.file] = strings.ReplaceAll(after[c.file], c.from, c.to)
 			if c.from == "" {
-				after = c.before
+				after[c.file] = c.before[c.file] + c.to
 			}
 			one, two := followed(t, c.before).Unseen, followed(t, after).Unseen
 			g.Expect(one).To(HaveLen(1))

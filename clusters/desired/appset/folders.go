@@ -1,6 +1,8 @@
 package appset
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"path"
@@ -136,6 +138,27 @@ func given(generators []*delivery.Object, key string) (texts []string, known boo
 		}
 	}
 	return texts, true
+}
+
+// GivenBy are those of some folders that git generators give to Applications of something else, such as a chart that is called as the folder.
+func GivenBy(set *delivery.Object, source delivery.Source, folders []string) (given []string) {
+	text, _ := json.Marshal(source.Settings.Object)
+	isNamed := func(field string) bool { return strings.Contains(source.Settings.Text(field), "{{") }
+	if strings.Contains(source.Path, "{{") && !isNamed("repoURL") && !isNamed("targetRevision") || !bytes.Contains(text, []byte("{{")) {
+		return nil
+	}
+	for at, value := range crdschema.Each(set.Field("spec", "generators")) {
+		pattern, _ := value.(string)
+		if !slices.Contains(at, "directories") {
+			continue
+		}
+		for _, folder := range folders {
+			if fits, err := path.Match(placeholder.ReplaceAllString(pattern, "*"), folder); err == nil && fits {
+				given = append(given, folder)
+			}
+		}
+	}
+	return given
 }
 
 // GeneratorsRead is where git generators look, empty if an ApplicationSet has none that says.
