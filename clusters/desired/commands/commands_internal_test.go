@@ -49,6 +49,21 @@ func TestAddressesInManifestsOfAScriptAreNotApplied(t *testing.T) {
 	g.Expect(script("", "Application")).NotTo(BeEmpty())
 }
 
+// A variable may have any name, and so may a program that it stands for. A line is read for what it does.
+func TestALineIsReadWhateverItsProgramIsCalled(t *testing.T) {
+	for _, line := range []string{
+		"$(KUBECTL_BIN) create -f https://example.com/crds.yaml", "$(K) replace -f https://example.com/crds.yaml", "$(K) delete crd x", "$(K) patch crd x",
+		"kubectl_1.30 create -f https://example.com/crds.yaml",
+	} {
+		t.Run(line, func(t *testing.T) {
+			g := NewWithT(t)
+			text := []byte("K := kubectl\nKUBECTL_BIN := $(K)\nup:\n\t" + line + "\n")
+			g.Expect(In("Makefile", text).About).To(ContainSubstring(line))
+		})
+	}
+	NewWithT(t).Expect(MayRun([]byte("$(KUBECTL_BIN) create -f x"))).To(BeTrue())
+}
+
 // A CRD has no commands, although its descriptions name some. What stands beside it in a file may have some.
 func TestCRDsAreNotReadForCommands(t *testing.T) {
 	g := NewWithT(t)
@@ -72,7 +87,7 @@ func FuzzScripts(f *testing.F) {
 
 func TestAProgramIsAWordOfItsOwn(t *testing.T) {
 	for text, want := range map[string]bool{
-		"kubectl get x": true, "run: KUBECTL": true, "$(oc) get": true, "docker build local": false, "docker, oc": true, "kubectl2": false,
+		"kubectl get x": true, "run: KUBECTL": true, "$(oc) get": true, "docker build local": false, "docker, oc": true, "kubectl2": false, "$(KUBECTL_BIN) x": true,
 		"reapply -f x": false, "reapply -f x\napply -f y": true, "apply this": false, "": false,
 	} {
 		NewWithT(t).Expect(MayRun([]byte(text))).To(Equal(want), text)

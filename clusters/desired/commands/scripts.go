@@ -20,7 +20,7 @@ type job struct {
 // running are programs of commands that matter. Known finds all programs that the rules are about, in a part of a file that has one of these.
 var (
 	running = append(slices.Sorted(maps.Keys(bundled)), "kubectl", "oc", "helm", "helmfile", "argocd", "curl", "wget", "apply -")
-	known   = regexp.MustCompile(`(?i)\b(?:apply|upgrade|install|` + strings.Join(slices.DeleteFunc(slices.Sorted(maps.Keys(byProgram)), func(name string) bool { return strings.ContainsAny(name, "$.:") }), "|") + `)\b`)
+	known   = regexp.MustCompile(`(?i)(?:\b|_)(?:apply|create|replace|delete|patch|edit|upgrade|install|` + strings.Join(slices.DeleteFunc(slices.Sorted(maps.Keys(byProgram)), func(name string) bool { return strings.ContainsAny(name, "$.:") }), "|") + `)(?:\b|_)`)
 )
 
 // MayRun reports whether a text may have commands that matter. Each file of a tree is looked at, so words are looked for one by
@@ -55,8 +55,9 @@ func hasWord(text []byte, word string) bool {
 	}
 }
 
+// isInWord reports whether a word goes on with a character: a variable such as KUBECTL_BIN is of several.
 func isInWord(c byte) bool {
-	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
 func mayRun(text string) bool { return known.MatchString(text) }
