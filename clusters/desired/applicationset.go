@@ -162,5 +162,5 @@ func (f *follower) hideValues(h *hidden, set *delivery.Object, sources []deliver
 
 // foldersLike are the folders, absolute, that a templated path may become.
 func (f *follower) foldersLike(set *delivery.Object, path string) []string {
-	return words.Of(appset.FoldersLike(set, path, f.tree.Folders()), f.tree.Absolute)
+	return words.Of(appset.FoldersLike(set, path, slices.Concat(f.tree.Folders(), f.tree.LinkedFolders())), f.tree.Absolute)
 }

@@ -2,6 +2,8 @@ package desired_test
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -235,6 +237,25 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestALinkedFolderMayBeASets(t *testing.T) {
+	g := NewWithT(t)
+	fingerprint := func(version string) string {
+		tree := opened(t, files{
+			"entry/a.yaml":              object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{clusters: {}}], template: {metadata: {name: a}, spec: {source: {path: 'at/{{name}}'}}}"),
+			"at/one/x.yaml":             configMap("x"),
+			"of/two/crd.yaml":           strings.Replace(crd("x"), "v1}", version+"}", 1),
+			"of/two/kustomization.yaml": "resources: [crd.yaml]\n",
+		})
+		g.Expect(os.Symlink("../of/two", filepath.Join(tree.Root, "at", "two"))).To(Succeed())
+		c, err := desired.Follow(t.Context(), tree, "entry", desired.Options{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(c.Unseen).To(HaveLen(1))
+		return c.Unseen[0].Fingerprint
+	}
+	g.Expect(fingerprint("v1")).To(Equal(fingerprint("v1")))
+	g.Expect(fingerprint("v1")).NotTo(Equal(fingerprint("v2")))
 }
 
 func TestWhatMovesToAnotherUnitIsNotTheSame(t *testing.T) {

@@ -29,8 +29,8 @@ type Tree struct {
 	// ignoring are the files that tell Flux what to leave out, and sourceIgnore the patterns in them, nil until somebody asks.
 	ignoring     map[string]string
 	sourceIgnore []gitignore.Pattern
-	// folders are all of them, nil until somebody asks.
-	folders []string
+	// folders are all of them, nil until somebody asks, and linked the symbolic links to some.
+	folders, linked []string
 	// texts are files by the pattern of their names, and sums are what Repository has found.
 	texts map[*regexp.Regexp][]Text
 	sums  map[Scope]string
@@ -104,6 +104,9 @@ func (t *Tree) Folders() (found []string) {
 		return t.folders
 	}
 	_ = filepath.WalkDir(t.Root, func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type()&fs.ModeSymlink != 0 && t.isLinkedFolder(name) {
+			t.linked = append(t.linked, t.Relative(name))
+		}
 		if err != nil || !entry.IsDir() {
 			return nil //nolint:nilerr // what cannot be read is not there
 		}
@@ -118,6 +121,18 @@ func (t *Tree) Folders() (found []string) {
 	slices.Sort(found)
 	t.folders = found
 	return found
+}
+
+// LinkedFolders are the symbolic links that lead to a folder of the tree. No generator finds them, while a path may name one.
+func (t *Tree) LinkedFolders() []string {
+	_ = t.Folders()
+	return t.linked
+}
+
+func (t *Tree) isLinkedFolder(name string) bool {
+	info, err := os.Stat(name)
+	direct, unresolved := filepath.EvalSymlinks(name)
+	return err == nil && unresolved == nil && info.IsDir() && Inside(direct, t.Root)
 }
 
 // Files implements appset.Repository.
