@@ -27,11 +27,25 @@ func Local(dir, root string) []string {
 			continue
 		}
 		files = append(files, file)
-		if content, err := ReadRegular(file); err != nil || bytes.Contains(bytes.ToLower(content), []byte("helm")) {
+		if mayTakeCharts(file) {
 			files = append(files, path) // its charts may be in any folder
 		}
 	}
 	return files
+}
+
+// mayTakeCharts reports whether a kustomization takes in charts, or a file that configures its generators does.
+func mayTakeCharts(file string) bool {
+	content, err := ReadRegular(file)
+	var read any
+	if err != nil || unpacking.Bounded(content) != nil || yaml.Unmarshal(content, &read) != nil {
+		return true
+	}
+	isOfHelm := func(content []byte) bool { return bytes.Contains(bytes.ToLower(content), []byte("helm")) }
+	return isOfHelm(content) || slices.ContainsFunc(configurations(read), func(name string) bool {
+		content, err := ReadRegular(filepath.Join(filepath.Dir(file), filepath.FromSlash(name)))
+		return err == nil && isOfHelm(content)
+	})
 }
 
 // reachable are the files and folders that a folder names, and those that these name.
@@ -90,6 +104,7 @@ func namedBy(dir, root string) []string {
 	var paths []string
 	words := texts(read)
 	for _, name := range configurations(read) {
+		words = append(words, textsOf([]byte(name))...) // it may be written in place of a file
 		words = append(words, textsIn(filepath.Join(dir, filepath.FromSlash(name)), root)...)
 	}
 	for _, text := range words {
@@ -124,10 +139,17 @@ func textsIn(file, root string) []string {
 		return nil
 	}
 	content, err := ReadRegular(direct)
-	var all []string
+	if err != nil {
+		return nil
+	}
+	return textsOf(content)
+}
+
+// textsOf are all strings in a text of YAML.
+func textsOf(content []byte) (all []string) {
 	for document := range bytes.SplitSeq(content, []byte("\n---")) {
 		var read any
-		if err == nil && unpacking.Bounded(document) == nil && yaml.Unmarshal(document, &read) == nil {
+		if unpacking.Bounded(document) == nil && yaml.Unmarshal(document, &read) == nil {
 			all = append(all, texts(read)...)
 		}
 	}

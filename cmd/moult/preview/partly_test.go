@@ -22,6 +22,7 @@ func TestWhatCannotBeHadHidesOnlyItself(t *testing.T) {
 		plugin    = "apiVersion: viaduct.ai/v1\nkind: ksops\nmetadata: {name: it}\nfiles: [secret.yaml]\n"
 	)
 	const copying = "replacements: [{source: {kind: Deployment, fieldPath: spec.template.spec.containers.0.image}, targets: [{select: {kind: X}, fieldPaths: [spec]}]}]\n"
+	const inflated = "apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: it}\nname: it\nversion: 1.0.0\n"
 	const patch = "patches: [{path: p.yaml, target: {name: it}}]\n"
 	less := strings.Replace(widgetsCRD, "  - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n", "", 1)
 	other := strings.Replace(dashboard, "of: x", "of: y", 1)
@@ -58,6 +59,8 @@ func TestWhatCannotBeHadHidesOnlyItself(t *testing.T) {
 		"the chart's version":          {helm, nil, files{"kustomization.yaml": strings.Replace(helm, "1.0.0", "2.0.0", 1)}, changes},
 		"its values":                   {helm, nil, files{"v.yaml": "x: 2\n"}, changes},
 		"another chart of its name":    {helm, nil, files{"charts/it/Chart.yaml": "name: it\n"}, changes},
+		"what a transformer reads":     {remote + "transformers: ['{apiVersion: builtin, kind: PatchTransformer, metadata: {name: p}, path: p.yaml, target: {kind: X}}']\n", files{"p.yaml": "[{op: add, path: /x, value: 1}]"}, files{"p.yaml": "[{op: add, path: /x, value: 2}]"}, changes},
+		"the chart of a generator":     {generated, files{"g.yaml": inflated, "charts/it/crds/it.yaml": dashboard}, files{"g.yaml": inflated, "charts/it/crds/it.yaml": other}, changes},
 		"what a plug-in may read":      {generated, nil, files{"it.yaml": other}, changes},
 		"a version beside a plug-in":   {generated, nil, files{"crd.yaml": less}, named},
 		"the file of a plug-in":        {generated, nil, files{"secret.yaml": "x: 2\n"}, changes},
