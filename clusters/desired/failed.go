@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/moult-dev/moult/clusters/desired/argocd"
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
@@ -41,6 +42,14 @@ func (h *hidden) widenIfLeading() {
 func (f *follower) madeOf(h *hidden, dirs []string, needNot func(*delivery.Object) bool) {
 	parts := madeof.Folders(f.tree, dirs, slices.Concat([]string{"Service"}, kinds.Decisive), needNot)
 	h.files, h.built = append(h.files, parts.Files...), append(h.built, parts.Texts...)
+	for _, dir := range dirs { // what they take from a branch of this repository is of this pull request, too
+		for own, revision := range render.OwnBases(dir, f.tree.Root, f.tree.Origin()) {
+			if base := f.tree.Folder(own); base != "" && !argocd.IsPin(revision) {
+				h.files = append(h.files, render.Local(base, f.tree.Root)...)
+			}
+		}
+	}
+	slices.Sort(h.files)
 }
 
 // decidesNothing reports whether a manifest decides about no CRD.

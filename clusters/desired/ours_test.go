@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/repository"
 )
 
@@ -66,6 +67,21 @@ func TestWhatAnotherRepositoryHasForTheEntryPointIsNotInIt(t *testing.T) {
 		return cluster.Unseen[0].Fingerprint
 	}
 	g.Expect(fingerprint(files{"entry/more.yaml": configMap("more")})).To(Equal(fingerprint(nil)))
+}
+
+// A kustomization may take a folder of its own repository from a branch, which this pull request becomes part of. A tag stays as it is.
+func TestARemoteBaseOfTheOwnRepositoryIsMadeOfItsFolder(t *testing.T) {
+	g := NewWithT(t)
+	fingerprint := func(origin, reference, content string) string {
+		tree := opened(t, files{"entry/kustomization.yaml": "resources: [a.yaml, 'https://git/ours.git//crds?ref=" + reference + "']\n", "entry/a.yaml": flux("a", "path: ./a"), "crds/kustomization.yaml": "resources: [x.yaml]\n", "crds/x.yaml": content})
+		cluster, err := desired.Follow(t.Context(), cloned(t, tree, origin), "entry", desired.Options{Network: network.Offline()})
+		g.Expect(err).NotTo(HaveOccurred())
+		return cluster.Unseen[0].Fingerprint
+	}
+	const ours = "git@git:ours"
+	g.Expect(fingerprint(ours, "main", crd("y"))).NotTo(Equal(fingerprint(ours, "main", crd("x"))))
+	g.Expect(fingerprint(ours, "v1.0.0", crd("y"))).To(Equal(fingerprint(ours, "v1.0.0", crd("x"))))
+	g.Expect(fingerprint("https://git/theirs", "main", crd("y"))).To(Equal(fingerprint("https://git/theirs", "main", crd("x"))))
 }
 
 // The root of another repository is not that of this one, whatever an ApplicationSet makes of it.

@@ -11,6 +11,7 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/unpacking"
 )
@@ -46,6 +47,25 @@ func mayTakeCharts(file string) bool {
 		content, err := ReadRegular(filepath.Join(filepath.Dir(file), filepath.FromSlash(name)))
 		return err == nil && isOfHelm(content)
 	})
+}
+
+// OwnBases are the folders, from the root, that a folder takes as remote bases from the repository at an address, and their revisions.
+func OwnBases(dir, root, address string) map[string]string {
+	own := map[string]string{}
+	for _, path := range reachable(dir, root) {
+		content, err := ReadRegular(KustomizationIn(path))
+		var read any
+		if err != nil || unpacking.Bounded(content) != nil || yaml.Unmarshal(content, &read) != nil {
+			continue
+		}
+		for _, name := range texts(read) {
+			base, isRemote := remoteBaseOf(name)
+			if inside, found := strings.CutPrefix(network.Normal(base.address), network.Normal(address)); found && isRemote && address != "" {
+				own[strings.Trim(strings.TrimPrefix(inside, ".git"), "/")] = base.ref
+			}
+		}
+	}
+	return own
 }
 
 // reachable are the files and folders that a folder names, and those that these name.
