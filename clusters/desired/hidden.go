@@ -152,7 +152,10 @@ func (f *follower) hideFolder(ctx context.Context, h *hidden, dir string, build 
 	}
 	rendering, err := build()
 	if err != nil {
-		h.files = append(h.files, render.Local(dir, f.tree.Root)...)
+		made := hidden{files: render.Local(dir, f.tree.Root)}
+		made.widenIfLeading()
+		h.files = append(h.files, made.files...)
+		h.widen(made.scope)
 		return
 	}
 	refers := slices.ContainsFunc(rendering.Objects, func(o *delivery.Object) bool { return kinds.Installs(o) || commandsIn(o) != "" })
@@ -160,6 +163,9 @@ func (f *follower) hideFolder(ctx context.Context, h *hidden, dir string, build 
 		raw, err := object.MarshalJSON()
 		if isReferredTo := refers && slices.Contains(kinds.Decisive, object.GetKind()); err == nil && (isReferredTo || !decidesNothing(object)) {
 			h.built = append(h.built, string(raw))
+		}
+		if kinds.IsHelmRelease(object) {
+			h.files = append(h.files, f.chartOf(object).files...)
 		}
 		switch {
 		case delivery.ToolOf(object) == delivery.ArgoCD:

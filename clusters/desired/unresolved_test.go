@@ -197,6 +197,8 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 		"a chart's tag for another cluster":       {awayWith(source("OCIRepository", "r", "ref: {tag: v1}"), helm("chartRef: {kind: OCIRepository, name: r}")), "p/x.yaml", "tag: v1", "tag: v2", false},
 		"values for another cluster":              {awayWith(configMap("v", "crds: 'false'"), helm("valuesFrom: [{kind: ConfigMap, name: v}]")), "p/x.yaml", "false", "true", false},
 		"a command for another cluster":           {awayWith(object("batch/v1", "Job", "j", "template: {spec: {containers: [{command: [kubectl, apply, -f, 'https://r.example.com/v1/crds.yaml']}]}}")), "p/x.yaml", "/v1/", "/v2/", false},
+		"a chart in Git for another cluster":      {adding(awayWith(helm(inGit)), "charts/c/Chart.yaml", "name: c\n", "charts/c/crds/x.yaml", crd("x")), "charts/c/crds/x.yaml", "v1}", "v2}", false},
+		"what leads on there, and is not built":   {adding(awayWith(flux("b", "path: ./b")), "p/kustomization.yaml", "resources: [x.yaml, missing.yaml]", "b/crd.yaml", crd("x")), "b/crd.yaml", "v1}", "v2}", false},
 		"an artifact's tag":                       {artifact, "entry/o.yaml", "v1}", "v2}", false},
 		"a CRD that may be in the artifact":       {artifact, "p/crd.yaml", "v1}", "v2}", false},
 		"a file that may be in the artifact":      {artifact, "p/x.yaml", "name: x", "name: y", false},
