@@ -192,6 +192,7 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 		"a folder that is the name of a chart":    {deep("git: {directories: [{path: at/*}]}", "', chart: '{{path.basename}}"), "at/two/x.yaml", "", "{}", false},
 		"a folder that is the name of a revision": {deep("git: {directories: [{path: at/*}]}", "at/one', targetRevision: '{{path.basename}}"), "at/two/x.yaml", "", "{}", false},
 		"a folder that is the name of no chart":   {deep("git: {directories: [{path: other/*}]}", "', chart: '{{path.basename}}"), "at/two/x.yaml", "", "{}", true},
+		"a file of a generator without an ending": {deep("git: {files: [{path: at/*/version}]}", "', chart: c, targetRevision: '{{version}}"), "at/one/version", "", "version: 1.0.0", false},
 		"a CRD for another cluster":               {away, "base/crd.yaml", "v1}", "v2}", false},
 		"what else is for another cluster":        {away, "base/x.yaml", "name: x", "name: y", true},
 		"a chart's tag for another cluster":       {awayWith(source("OCIRepository", "r", "ref: {tag: v1}"), helm("chartRef: {kind: OCIRepository, name: r}")), "p/x.yaml", "tag: v1", "tag: v2", false},

@@ -188,12 +188,22 @@ func Addresses(set *delivery.Object) (found []string) {
 // data; with a plug-in, everything.
 func ScopeOf(set *delivery.Object) files.Scope {
 	switch spec := set.Field("spec"); {
-	case HoldsKey(set.Field(delivery.SpecOf(set)...), "plugin"):
+	case HoldsKey(set.Field(delivery.SpecOf(set)...), "plugin"), readsOthers(set):
 		return files.Everything
 	case HoldsKey(spec, "files"), HoldsKey(set.Field("spec", "generators"), "valueFiles"), HoldsKey(spec, "fileParameters"), HoldsKey(spec, "templatePatch"):
 		return files.Data
 	}
 	return files.Wires
+}
+
+// readsOthers reports whether a git generator reads files that need not be data by their names.
+func readsOthers(set *delivery.Object) bool {
+	for at, value := range crdschema.Each(set.Field("spec", "generators")) {
+		if pattern, isText := value.(string); isText && slices.Contains(at, "files") && at[len(at)-1] == "path" && !files.IsData(pattern) {
+			return true
+		}
+	}
+	return false
 }
 
 // HoldsKey reports whether there is a field of that name anywhere in a value.
