@@ -48,9 +48,7 @@ func (f *Finder) Lacking(version string) []string {
 		if v.coerce(witness, true) != nil {
 			continue
 		}
-		for _, path := range v.changed(witness, f.to, true) {
-			patterns = append(patterns, v.pattern(path, names{}))
-		}
+		v.changed(witness, f.to, true, func(p Path) { patterns = append(patterns, v.pattern(p, names{})) })
 	}
 	slices.Sort(patterns)
 	return slices.Compact(patterns)
@@ -74,41 +72,40 @@ func (f *Finder) LostFrom(object map[string]any, version string) (patterns []str
 		return nil, err
 	}
 	lost, known, bytes := map[string]bool{}, names{}, 0
-	for _, path := range v.changed(object, f.to, false) {
+	v.changed(object, f.to, false, func(path Path) {
 		pattern := v.pattern(path, known)
-		if lost[pattern] || v.IsDefault(object, path) {
-			continue
+		if lost[pattern] || lost[More] || v.IsDefault(object, path) {
+			return
 		}
 		if bytes += len(pattern); bytes > mostText {
-			lost[More] = true
-			break
+			pattern = More
 		}
 		lost[pattern] = true
-	}
+	})
 	return slices.Sorted(maps.Keys(lost)), nil
 }
 
 // pattern is a path without the keys and the indexes that the schema leaves open.
-func (v *Version) pattern(path Path, known names) (pattern string) {
-	at := v.Schema
+func (v *Version) pattern(path Path, known names) string {
+	at, text := v.Schema, make([]byte, 0, 8*len(path))
 	for _, step := range path {
 		name, isName := step.(string)
 		next, named := child(at, name)
 		switch {
 		case !isName:
-			pattern += "[*]"
+			text = append(text, "[*]"...)
 			at = items(at)
 		case at != nil && !named && at.AdditionalProperties != nil:
-			pattern = anyKey(pattern)
+			text = append(dotted(text), '*')
 			at = at.AdditionalProperties.Structural
 		case name == anyName:
-			pattern, at = anyKey(pattern), nil
+			text, at = append(dotted(text), '*'), nil
 		default:
-			pattern = join(pattern, known.short(name))
+			text = joined(text, known.short(name))
 			at = next
 		}
 	}
-	return pattern
+	return string(text)
 }
 
 func child(s *structural.Structural, name string) (*structural.Structural, bool) {

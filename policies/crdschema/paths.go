@@ -37,54 +37,60 @@ type Change struct {
 
 // ChangeOf compares two readings.
 func ChangeOf(before, after map[string]any) (d Change) {
-	d.compare(nil, before, after)
+	keep := func(in *[]Path) func(Path) {
+		return func(p Path) { *in = append(*in, slices.Clone(p)) }
+	}
+	(&comparison{keep(&d.Lost), keep(&d.Changed), keep(&d.Added)}).values(nil, before, after)
 	return d
 }
 
-// compare writes over what is behind the path that it is given: a copy for each value would cost as much as they lie deep.
-func (d *Change) compare(here Path, before, after any) {
+// comparison hears of each path that is not the same in two readings. A path is good until the next one comes: to keep those of one object
+// would take as much as its depth times the number of its fields.
+type comparison struct{ lost, changed, added func(Path) }
+
+func (c *comparison) values(here Path, before, after any) {
 	switch was := before.(type) {
 	case map[string]any:
 		if is, ok := after.(map[string]any); ok {
-			d.fields(here, was, is)
+			c.fields(here, was, is)
 			return
 		}
 	case []any:
 		if is, ok := after.([]any); ok {
-			d.items(here, was, is)
+			c.items(here, was, is)
 			return
 		}
 	}
 	if !same(before, after) {
-		d.Changed = append(d.Changed, slices.Clone(here))
+		c.changed(here)
 	}
 }
 
-func (d *Change) fields(here Path, before, after map[string]any) {
+func (c *comparison) fields(here Path, before, after map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if is, there := after[name]; there {
-			d.compare(append(here, name), before[name], is)
+			c.values(append(here, name), before[name], is)
 		} else {
-			d.Lost = append(d.Lost, here.to(name))
+			c.lost(append(here, name))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if _, there := before[name]; !there {
-			d.Added = append(d.Added, here.to(name))
+			c.added(append(here, name))
 		}
 	}
 }
 
-func (d *Change) items(here Path, before, after []any) {
+func (c *comparison) items(here Path, before, after []any) {
 	for i := range before {
 		if i < len(after) {
-			d.compare(append(here, i), before[i], after[i])
+			c.values(append(here, i), before[i], after[i])
 		} else {
-			d.Lost = append(d.Lost, here.to(i))
+			c.lost(append(here, i))
 		}
 	}
 	for i := len(before); i < len(after); i++ {
-		d.Added = append(d.Added, here.to(i))
+		c.added(append(here, i))
 	}
 }
 

@@ -28,14 +28,20 @@ func AnyItem(path string) string {
 }
 
 // join adds a name to a path.
-func join(path, name string) string {
-	switch {
-	case !isPlain(name):
-		return path + quoted(name)
-	case path == "":
-		return name
+func join(path, name string) string { return string(joined([]byte(path), name)) }
+
+func joined(path []byte, name string) []byte {
+	if !isPlain(name) {
+		return append(path, quoted(name)...)
 	}
-	return path + "." + name
+	return append(dotted(path), name...)
+}
+
+func dotted(path []byte) []byte {
+	if len(path) == 0 {
+		return path
+	}
+	return append(path, '.')
 }
 
 // anyKey adds * to a path.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -95,22 +94,22 @@ func (v *Version) Fill(object map[string]any) {
 	}
 }
 
-// changed are the paths that are not the same when an object, as it is known at a version, is stored at another one. Metadata of
-// embedded objects that are none there are dropped, or the API server refuses to convert the object: then nothing changes.
-func (v *Version) changed(known map[string]any, to *Version, drop bool) []Path {
+// changed hands over the paths at which an object, as it is known at a version, loses a value or has another one when it is stored at
+// another version. A path is good until the next one comes. A null that is as good as absent is not lost, but it is another value where a
+// default takes its place. Metadata of embedded objects that are none there are dropped, or the API server refuses to convert the
+// object: then nothing changes.
+func (v *Version) changed(known map[string]any, to *Version, drop bool, take func(Path)) {
 	stored, err := to.Coerced(known, drop)
 	if err != nil {
-		return nil
+		return
 	}
 	to.Fill(stored)
-	return v.Missing(known, ChangeOf(known, stored))
-}
-
-// Missing are the paths of a change at which a value of an object, as it is known at this version, is lost or another one. A null
-// that is as good as absent is not lost, but it is another value where a default takes its place.
-func (v *Version) Missing(known map[string]any, change Change) []Path {
-	lost := slices.DeleteFunc(slices.Clone(change.Lost), func(p Path) bool { return v.IsAbsent(known, p) })
-	return slices.Concat(lost, change.Changed)
+	lost := func(p Path) {
+		if !v.IsAbsent(known, p) {
+			take(p)
+		}
+	}
+	(&comparison{lost: lost, changed: take, added: func(Path) {}}).values(nil, known, stored)
 }
 
 // IsAbsent reports whether what lies at a path is null and as good as not there. It is not where null keeps a default away, nor where
