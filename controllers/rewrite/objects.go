@@ -3,6 +3,7 @@ package rewrite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -113,7 +114,7 @@ func (c *Client) wholeJSON(ctx context.Context, gvr schema.GroupVersionResource,
 		return nil, err
 	}
 	defer func() { _ = body.Close() }()
-	raw, err := readBounded(body, mostOfPage(opts.Limit, most), ErrPageTooLarge)
+	raw, err := readList(body, opts.Limit, most)
 	if cost, _ := unpacking.CostOfJSON(raw); opts.Limit != 1 && cost > mostDecoded {
 		return nil, ErrPageTooLarge
 	}
@@ -153,7 +154,7 @@ func (r *resource) stream(ctx context.Context, accept string, opts metav1.ListOp
 
 // readPage reads a page of metadata unless it is too large.
 func readPage(body io.Reader, limit int64) (*metav1.PartialObjectMetadataList, error) {
-	raw, err := readBounded(body, mostOfPage(limit, maxPageBytes), ErrPageTooLarge)
+	raw, err := readList(body, limit, maxPageBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -176,12 +177,18 @@ func decode(raw []byte, into interface {
 	return err
 }
 
-// mostOfPage is how long a page may be, in bytes. One object is taken as it is.
-func mostOfPage(limit, most int64) int64 {
+// mostOfOne is how long a page of one object may be, in bytes. The API server takes requests of 3 MiB, and adds managedFields.
+const mostOfOne = 8 << 20
+
+// errNoLimit is of servers such as aggregated ones that send all objects, however few they are asked for.
+var errNoLimit = fmt.Errorf("a list of one object is longer than %d MiB: the server that answers takes no notice of a limit", mostOfOne>>20)
+
+// readList reads a page that is no longer than so many bytes. One object is taken as it is.
+func readList(body io.Reader, limit, most int64) ([]byte, error) {
 	if limit == 1 {
-		return 0
+		return readBounded(body, mostOfOne, errNoLimit)
 	}
-	return most
+	return readBounded(body, most, ErrPageTooLarge)
 }
 
 // readBounded reads what is no longer than so many bytes; 0 is no bound.
