@@ -196,3 +196,16 @@ func TestAWebhookThatEndsCostsTheObjectThatEndsIt(t *testing.T) {
 	}
 	g.Expect(time.Since(start)).To(BeNumerically("<", time.Minute), "one that stays away is not waited for again and again")
 }
+
+// An answer of eight megabytes may hold three million small maps.
+func TestAnAnswerThatTakesMuchWhenItIsDecodedIsRefused(t *testing.T) {
+	g := NewWithT(t)
+	hook := webhooks.Converting(t)
+	hook.Answer(func(response *apiextensionsv1.ConversionResponse) {
+		response.ConvertedObjects[0].Raw = []byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"parts":[` + strings.Repeat("{},", 2_500_000) + `{}]}}`)
+	})
+	c, err := converters.Webhooks{}.For(widgets(hook.URL(), hook.CABundle()))
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = c.Convert(t.Context(), []map[string]any{widget("a")}, "example.com/v1")
+	g.Expect(err).To(And(HaveField("Fault", conversion.FaultAnswer), MatchError(ContainSubstring("decoded"))))
+}

@@ -14,6 +14,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/moult-dev/moult/policies/conversion"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // watcher notes what is wrong with an answer before the API server's code puts it into words.
@@ -54,7 +55,24 @@ func (w *watcher) RoundTrip(request *http.Request) (*http.Response, error) {
 const (
 	timesSent = 4
 	roomBytes = 8 << 20
+	// roomDecoded is the same for what it takes when it is decoded: a byte may take a hundred.
+	roomDecoded = 32 << 20
 )
+
+// costOf is what a request takes when it is decoded.
+func costOf(request *http.Request) (cost int64) {
+	if request.GetBody == nil {
+		return 0
+	}
+	body, err := request.GetBody()
+	if err != nil {
+		return 0
+	}
+	defer body.Close()
+	sent, _ := io.ReadAll(body)
+	cost, _ = unpacking.CostOfJSON(sent)
+	return cost
+}
 
 // tooLong is an answer beyond its bound.
 type tooLong string
@@ -71,6 +89,8 @@ func (w *watcher) answer(request *http.Request) (*http.Response, []byte, error) 
 	body, err := io.ReadAll(io.LimitReader(response.Body, most+1))
 	if int64(len(body)) > most {
 		err = tooLong(fmt.Sprintf("it answers more than %d bytes to %d", most, request.ContentLength))
+	} else if cost, _ := unpacking.CostOfJSON(body); cost > timesSent*costOf(request)+roomDecoded {
+		err = tooLong(fmt.Sprintf("it answers %d bytes that take %d MiB when they are decoded", len(body), cost>>20))
 	}
 	err = errors.Join(err, response.Body.Close())
 	response.Body = io.NopCloser(bytes.NewReader(body))
