@@ -32,6 +32,7 @@ func stripper(fieldManager, labelKey string) func(any) (any, error) {
 		ours := only(crd.Annotations, v1alpha1.PausedAnnotation, v1alpha1.AllowOwnershipLossAnnotation, v1alpha1.AllowFieldLossAnnotation)
 		crd.Annotations = labelorigin.Annotations(crd.Annotations, labelKey)
 		maps.Copy(crd.Annotations, ours)
+		crd.Labels = labelorigin.Labels(crd.Labels, labelKey)
 		for i, v := range crd.Spec.Versions {
 			crd.Spec.Versions[i] = apiextensionsv1.CustomResourceDefinitionVersion{
 				Name: v.Name, Served: v.Served, Storage: v.Storage, Deprecated: v.Deprecated, Subresources: v.Subresources, Schema: v.Schema,

@@ -29,9 +29,9 @@ func newCache(mgr manager.Manager) (cache.Cache, error) {
 	}, v1alpha1.AddToScheme)
 }
 
-// pageSize is how many objects are in memory as they came, where an API server
-// cannot send them one by one (before 1.34). An object can be 1.5 MiB.
-const pageSize = 20
+// pageSize is how many objects are in memory as they came, where an API server cannot send them one by one (before 1.34). An object can be
+// 1.5 MiB, and takes ten times as much decoded if it has a hundred thousand labels.
+const pageSize = 4
 
 // inPages lists by pages, and slims each before it asks for the next.
 func inPages(lw toolscache.ListerWatcher) *toolscache.ListWatch {
@@ -42,14 +42,19 @@ func inPages(lw toolscache.ListerWatcher) *toolscache.ListWatch {
 func slim(in any) (any, error) {
 	switch o := in.(type) {
 	case *v1alpha1.VersionRemoval:
-		o.ManagedFields, o.OwnerReferences, o.Finalizers = nil, nil, nil
-		o.Labels = kept(o.Labels, fluxName, fluxNamespace, argoInstance)
-		o.Annotations = kept(o.Annotations, v1alpha1.PausedAnnotation, meta.ReconcileRequestAnnotation, argoTracking)
+		slimMetadata(o)
 		slimStatus(&o.Status)
 	case *metav1.PartialObjectMetadata:
 		namesOnly(o)
 	}
 	return in, nil
+}
+
+// slimMetadata is also for one that was read anew: its status is written as the difference of two copies, several of them at a time.
+func slimMetadata(o *v1alpha1.VersionRemoval) {
+	o.ManagedFields, o.OwnerReferences, o.Finalizers = nil, nil, nil
+	o.Labels = kept(o.Labels, fluxName, fluxNamespace, argoInstance)
+	o.Annotations = kept(o.Annotations, v1alpha1.PausedAnnotation, meta.ReconcileRequestAnnotation, argoTracking)
 }
 
 // slimStatus leaves as much as Moult itself writes: a client that may patch the status may write any length.

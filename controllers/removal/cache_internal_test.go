@@ -139,5 +139,5 @@ func TestAListComesInPages(t *testing.T) {
 		g.Expect(list.Items[i].Name).To(Equal(fmt.Sprint(i)))
 		g.Expect(list.Items[i].Annotations).To(BeEmpty())
 	}
-	g.Expect(asked).To(Equal([]metav1.ListOptions{{Limit: pageSize}, {Limit: pageSize, Continue: "20"}, {Limit: pageSize, Continue: "40"}}))
+	g.Expect(asked).To(Equal([]metav1.ListOptions{{Limit: pageSize}, {Limit: pageSize, Continue: fmt.Sprint(pageSize)}, {Limit: pageSize, Continue: fmt.Sprint(2 * pageSize)}}))
 }

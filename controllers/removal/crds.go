@@ -107,7 +107,7 @@ func (r *crdReader) refresh(ctx context.Context, name string, known *readCRD) (*
 	return crd, nil
 }
 
-// slim drops what is never looked at and can be large: schemas, and annotations such as that of the last client-side apply. A tenant's
+// slim drops what is never looked at and can be large: schemas, labels, and annotations such as that of the last client-side apply. A tenant's
 // VersionRemovals may name all CRDs of the cluster.
 func (r *crdReader) slim(crd *apiextensionsv1.CustomResourceDefinition) {
 	for i := range crd.Spec.Versions {
@@ -119,7 +119,7 @@ func (r *crdReader) slim(crd *apiextensionsv1.CustomResourceDefinition) {
 			needed[key] = value
 		}
 	}
-	crd.Annotations = needed
+	crd.Annotations, crd.Labels = needed, labelorigin.Labels(crd.Labels, r.labelKey)
 }
 
 // forget drops an entry that holds nothing.

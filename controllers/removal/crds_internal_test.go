@@ -35,7 +35,7 @@ func TestWhatIsKeptOfACRD(t *testing.T) {
 	g := NewWithT(t)
 	long := strings.Repeat("x", 100<<10)
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
-		Name: "widgets.example.com", UID: "u", Labels: map[string]string{v1alpha1.MigrateLabel: "true"},
+		Name: "widgets.example.com", UID: "u", Labels: map[string]string{v1alpha1.MigrateLabel: "true", fluxName: "crds", fluxNamespace: "flux-system", "example.com/any": "x"},
 		Annotations: map[string]string{
 			corev1.LastAppliedConfigAnnotation: `{"metadata":{"labels":{"moult.dev/migrate":"true"}},"spec":"` + long + `"}`,
 			"example.com/load":                 long, v1alpha1.GateNamespacesAnnotation: "team-a", v1alpha1.BackupAnnotation: "b",
@@ -48,5 +48,6 @@ func TestWhatIsKeptOfACRD(t *testing.T) {
 	g.Expect(kept.Spec.Versions[0].Schema).To(BeNil())
 	g.Expect(kept.Annotations).To(And(HaveKeyWithValue(v1alpha1.GateNamespacesAnnotation, "team-a"), HaveKeyWithValue(v1alpha1.BackupAnnotation, "b")))
 	g.Expect(kept.Annotations).To(HaveEach(WithTransform(func(value string) int { return len(value) }, BeNumerically("<", 1024))))
+	g.Expect(kept.Labels).NotTo(HaveKey("example.com/any"), "there may be a hundred thousand")
 	g.Expect(labelorigin.Of(kept, v1alpha1.MigrateLabel)).To(Equal(labelorigin.Of(crd, v1alpha1.MigrateLabel)))
 }

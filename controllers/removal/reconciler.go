@@ -108,6 +108,7 @@ func (r *Reconciler) evaluate(ctx context.Context, name types.NamespacedName, fr
 	if err := from.Get(ctx, name, e.before); err != nil {
 		return e, err
 	}
+	slimMetadata(e.before)
 	if e.crd, e.situation, err = r.observe(ctx, e.before, read); err != nil {
 		return e, err
 	}

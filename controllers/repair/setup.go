@@ -20,6 +20,7 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/setup"
+	"github.com/moult-dev/moult/policies/labelorigin"
 )
 
 // controllerName appears in Events, and begins the names in logs and metrics.
@@ -36,7 +37,7 @@ func SetupWithManager(mgr manager.Manager, opts Options) error {
 	if opts.Recorder == nil {
 		opts.Recorder = mgr.GetEventRecorder(controllerName)
 	}
-	crds, err := setup.OptedIn(mgr, opts.LabelKey, strip)
+	crds, err := setup.OptedIn(mgr, opts.LabelKey, stripper(opts.LabelKey))
 	if err != nil {
 		return fmt.Errorf("cache of CRDs: %w", err)
 	}
@@ -100,23 +101,26 @@ func (r *Reconciler) woken(ctx context.Context, queue workqueue.TypedRateLimitin
 	return setup.Woken(r.ended, func(context.Context, struct{}) []ctrl.Request { return []ctrl.Request{everything} }).Start(ctx, queue)
 }
 
-// strip drops the schemas, which are nearly all of a CRD, and what else is never looked at. The annotations of a repair select
+// stripper drops the schemas, which are nearly all of a CRD, and what else is never looked at. The annotations of a repair select
 // no CRD by themselves: it has to be opted in.
-func strip(in any) (any, error) {
-	crd, ok := in.(*apiextensionsv1.CustomResourceDefinition)
-	if !ok {
-		return in, nil
-	}
-	crd.ManagedFields, crd.Status, crd.Spec.Conversion = nil, apiextensionsv1.CustomResourceDefinitionStatus{}, nil
-	for key := range crd.Annotations {
-		switch key {
-		case v1alpha1.PausedAnnotation, v1alpha1.RepairOwnersAnnotation, v1alpha1.MigrateStashesAnnotation:
-		default:
-			delete(crd.Annotations, key)
+func stripper(labelKey string) func(any) (any, error) {
+	return func(in any) (any, error) {
+		crd, ok := in.(*apiextensionsv1.CustomResourceDefinition)
+		if !ok {
+			return in, nil
 		}
+		crd.ManagedFields, crd.Status, crd.Spec.Conversion = nil, apiextensionsv1.CustomResourceDefinitionStatus{}, nil
+		crd.Labels = labelorigin.Labels(crd.Labels, labelKey)
+		for key := range crd.Annotations {
+			switch key {
+			case v1alpha1.PausedAnnotation, v1alpha1.RepairOwnersAnnotation, v1alpha1.MigrateStashesAnnotation:
+			default:
+				delete(crd.Annotations, key)
+			}
+		}
+		for i, v := range crd.Spec.Versions {
+			crd.Spec.Versions[i] = apiextensionsv1.CustomResourceDefinitionVersion{Name: v.Name, Served: v.Served, Storage: v.Storage}
+		}
+		return crd, nil
 	}
-	for i, v := range crd.Spec.Versions {
-		crd.Spec.Versions[i] = apiextensionsv1.CustomResourceDefinitionVersion{Name: v.Name, Served: v.Served, Storage: v.Storage}
-	}
-	return crd, nil
 }

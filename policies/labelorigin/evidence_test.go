@@ -47,6 +47,7 @@ func cutDown(crd *apiextensionsv1.CustomResourceDefinition) {
 		return !labelorigin.Needs(e, v1alpha1.MigrateLabel)
 	})
 	crd.Annotations = labelorigin.Annotations(crd.Annotations, v1alpha1.MigrateLabel)
+	crd.Labels = labelorigin.Labels(crd.Labels, v1alpha1.MigrateLabel)
 }
 
 // How each piece of evidence is read: what is hard to bring about on an API server is written down here as it would be

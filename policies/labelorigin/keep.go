@@ -32,3 +32,14 @@ func Annotations(annotations map[string]string, labelKey string) map[string]stri
 	}
 	return kept
 }
+
+// Labels are those that are needed for a verdict. A CRD may have a hundred thousand others.
+func Labels(labels map[string]string, labelKey string) map[string]string {
+	kept := map[string]string{}
+	for _, key := range []string{labelKey, fluxGroup + "/name", fluxGroup + "/namespace", helmGroup + "/name", helmGroup + "/namespace", fluxApply, fluxReconcile} {
+		if value, ok := labels[key]; ok {
+			kept[key] = value
+		}
+	}
+	return kept
+}
