@@ -60,8 +60,10 @@ var slow = []string{
 var long = []string{
 	"TestTheShippedMemoryIsEnough",
 	"TestTheShippedMemoryIsEnoughForAllAtOnce",
+	"TestTheShippedMemoryIsEnoughForCRDsWithManyLabels",
 	"TestTheShippedMemoryIsEnoughForLargeMetadata",
 	"TestTheShippedMemoryIsEnoughForManyFields",
+	"TestTheShippedMemoryIsEnoughForVersionRemovalsWithManyLabels",
 	"TestTheShippedMemoryIsEnoughForWhatAnybodyPacks",
 }
 
