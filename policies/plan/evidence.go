@@ -143,7 +143,8 @@ func (e Evidence) After(w Outcome, now time.Time, settle time.Duration) Evidence
 	}
 	e.Last = w.Counts
 	e.Last.Rate = 0 // a rate is about the past once the walk is over
-	if w.Mode == Checking && e.WindowEndRV == "" {
+	inTime := !w.Started.Before(e.WindowEnd) // a check that began earlier may have passed an object before a late write to it
+	if w.Mode == Checking && inTime && e.WindowEndRV == "" {
 		e.WindowEndRV = w.ListedRV
 	}
 	stale := w.Counts.Rewritten > 0 || w.Altered != "" && e.Altered == ""
@@ -164,7 +165,7 @@ func (e Evidence) After(w Outcome, now time.Time, settle time.Duration) Evidence
 		e.Rewritten = true
 	case Checking:
 		e.Rewritten = true
-		e.Proved = !stale
+		e.Proved = !stale && inTime
 	case Surveying:
 	}
 	return e

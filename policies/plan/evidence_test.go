@@ -103,8 +103,12 @@ func TestWhatAWalkAddsToTheEvidence(t *testing.T) {
 			g.Expect(e.Failure).To(BeNil())
 			g.Expect(e.Failures).To(BeZero())
 		}},
-		"a check that finds nothing to rewrite is the proof": {start, Outcome{Mode: Checking, Counts: Counts{Current: 9, Gone: 1}}, func(g *WithT, e Evidence) {
+		"a check that finds nothing to rewrite is the proof": {start, Outcome{Mode: Checking, Started: now, Counts: Counts{Current: 9, Gone: 1}}, func(g *WithT, e Evidence) {
 			g.Expect(e.Proved).To(BeTrue())
+		}},
+		"a check that began before the window ended proves nothing": {Evidence{Subject: v1, WindowEnd: now}, Outcome{Mode: Checking, Started: now.Add(-time.Nanosecond), ListedRV: "200", Counts: Counts{Current: 9}}, func(g *WithT, e Evidence) {
+			g.Expect(e.Proved).To(BeFalse())
+			g.Expect(e.WindowEndRV).To(BeEmpty())
 		}},
 		"a check that rewrites something opens a new window": {start, Outcome{Mode: Checking, ListedRV: "200", Counts: Counts{Current: 9, Rewritten: 1}}, func(g *WithT, e Evidence) {
 			g.Expect(e.Proved).To(BeFalse())
@@ -129,7 +133,7 @@ func TestWhatAWalkAddsToTheEvidence(t *testing.T) {
 			g.Expect(e.WindowEndRV).To(BeEmpty())
 			g.Expect(e.Altered).To(Equal("a webhook"))
 		}},
-		"but only once": {Evidence{Subject: v1, WindowEnd: now, Altered: "a webhook"}, Outcome{Mode: Checking, ListedRV: "200", Counts: Counts{Current: 9}, Altered: "a webhook"}, func(g *WithT, e Evidence) {
+		"but only once": {Evidence{Subject: v1, WindowEnd: now, Altered: "a webhook"}, Outcome{Mode: Checking, Started: now, ListedRV: "200", Counts: Counts{Current: 9}, Altered: "a webhook"}, func(g *WithT, e Evidence) {
 			g.Expect(e.Proved).To(BeTrue())
 		}},
 		"and an object that was plainly stale always does": {Evidence{Subject: v1, Altered: "a webhook"}, Outcome{Mode: Checking, Counts: Counts{Current: 9, Rewritten: 1}, Altered: "a webhook"}, func(g *WithT, e Evidence) {
