@@ -68,7 +68,7 @@ func costOf(request *http.Request) (cost int64) {
 	if err != nil {
 		return 0
 	}
-	defer body.Close()
+	defer func() { _ = body.Close() }()
 	sent, _ := io.ReadAll(body)
 	cost, _ = unpacking.CostOfJSON(sent)
 	return cost

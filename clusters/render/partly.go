@@ -60,8 +60,11 @@ func (o *overlay) lack(what string) {
 // leaveOut takes remote bases, and what plug-ins generate, out of a kustomization.
 func (o *overlay) leaveOut(content []byte) ([]byte, error) {
 	var k types.Kustomization
-	if o.omitted == (omitted{}) || k.Unmarshal(content) != nil {
+	if o.omitted == (omitted{}) {
 		return content, nil
+	}
+	if k.Unmarshal(content) != nil {
+		return content, nil //nolint:nilerr // Kustomize reports it
 	}
 	k.FixKustomization() // older fields become newer ones
 	all := len(k.Resources) + len(k.Generators)

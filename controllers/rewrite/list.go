@@ -11,7 +11,7 @@ import (
 
 // list sends all objects on, a page at a time.
 func (w *Walk) list(ctx context.Context, pages chan<- *page) error {
-	l := &lister{Walk: w, pages: newReader(newPageSize(w.PageSize, pageBytes), w.newBackoff)}
+	l := &lister{Walk: w, pages: newReader(newPageSize(w.PageSize), w.newBackoff)}
 	l.pages.again = func() { l.seen = 0 }
 	for {
 		page, err := l.page(ctx)

@@ -46,7 +46,7 @@ func (w *Walk) lookAgain(ctx context.Context) error {
 	if len(missing) > maxUnfound {
 		return &Stopped{Unavailable, fmt.Errorf("%d objects were deleted while they were looked through", len(missing))}
 	}
-	l := &lister{Walk: w, pages: newReader(newPageSize(w.PageSize, pageBytes), w.newBackoff)}
+	l := &lister{Walk: w, pages: newReader(newPageSize(w.PageSize), w.newBackoff)}
 	l.pages.again = func() {}
 	for more := true; more; more = l.pages.token != "" {
 		page, err := l.page(ctx)

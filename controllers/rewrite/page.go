@@ -12,7 +12,7 @@ import (
 const (
 	// firstPage is how many objects are asked for while their size is not known.
 	firstPage = 50
-	// pageBytes is what a page should take. A walk holds about three of them: one
+	// pageBytes is what a page should take, of metadata or as the JSON of whole objects. A walk holds about three of them: one
 	// being written, one that waits and one being read.
 	pageBytes = 1 << 20
 	// maxPageBytes is where reading a page is given up, to ask for a smaller one.
@@ -26,7 +26,7 @@ var ErrPageTooLarge = errors.New("the page is too large")
 // EachMetadata hands over the metadata of all objects of a resource, of which it holds a page. If the list has to start anew, they come
 // once more. The error is the context's or a *Stopped.
 func (c *Client) EachMetadata(ctx context.Context, gvr schema.GroupVersionResource, clk clock.Clock, take func(*metav1.PartialObjectMetadata)) error {
-	pages := newReader(newPageSize(DefaultPageSize, pageBytes), backoffBy(clk))
+	pages := newReader(newPageSize(DefaultPageSize), backoffBy(clk))
 	pages.again = func() {}
 	for more := true; more; more = pages.token != "" {
 		var page *metav1.PartialObjectMetadataList
@@ -48,18 +48,18 @@ func (c *Client) EachMetadata(ctx context.Context, gvr schema.GroupVersionResour
 
 // pageSize is how many objects to ask for at a time, by the size of those that came. Metadata of an object may be a
 // hundred bytes, or more than a megabyte.
-type pageSize struct{ next, most, bytes int64 }
+type pageSize struct{ next, most int64 }
 
-// newPageSize is for pages of at most so many objects that take about so many bytes.
-func newPageSize(most, bytes int64) pageSize {
-	return pageSize{next: min(firstPage, most), most: most, bytes: bytes}
+// newPageSize is for pages of at most so many objects.
+func newPageSize(most int64) pageSize {
+	return pageSize{next: min(firstPage, most), most: most}
 }
 
 // came notes a page of so many objects, and of so many bytes.
 func (p *pageSize) came(n, bytes int64) {
 	if n > 0 {
 		each := max(1, bytes/n)
-		p.next = min(max(1, p.bytes/each), p.most)
+		p.next = min(max(1, pageBytes/each), p.most)
 	}
 }
 

@@ -90,7 +90,7 @@ func TestAWalkKeepsNothingOfAnObjectThatItDoesNotNeed(t *testing.T) {
 func TestAPageThatIsTooLargeIsNotReadToItsEnd(t *testing.T) {
 	g := NewWithT(t)
 	list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
-	for i := range 40 {
+	for i := range 25 {
 		list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprint(i), Annotations: map[string]string{"big": strings.Repeat("x", 250<<10)}}})
 	}
@@ -103,7 +103,7 @@ func TestAPageThatIsTooLargeIsNotReadToItsEnd(t *testing.T) {
 
 	page, err := readPage(bytes.NewReader(raw), 1)
 	g.Expect(err).NotTo(HaveOccurred(), "one object has to be taken as it is")
-	g.Expect(page.Items).To(HaveLen(40))
+	g.Expect(page.Items).To(HaveLen(25))
 }
 
 // slow is a shelf that answers only short pages in time.

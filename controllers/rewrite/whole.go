@@ -18,9 +18,6 @@ import (
 )
 
 const (
-	// wholeBytes is what a page of whole objects should take, in bytes as JSON, and maxWholeBytes when reading it is given up.
-	wholeBytes    = 1 << 20
-	maxWholeBytes = 2 * wholeBytes
 	// mostDecoded is what a page of several whole objects takes when it is decoded, in bytes.
 	mostDecoded = wholeRoom / 2
 	// wholeRoom is what all whole objects take that are held decoded, in bytes, unless one alone takes more. Looking at one takes as
@@ -87,7 +84,7 @@ func (c *Client) TakeWhole(ctx context.Context, gvr schema.GroupVersionResource,
 // is called, and they all come once more. A page comes when there is room for it, with how many objects are left as far as is
 // known, and nothing of it may be kept. The error is the context's, that of take or a *Stopped.
 func (c *Client) EachWhole(ctx context.Context, gvr schema.GroupVersionResource, clk clock.Clock, again func(), take func(page []map[string]any, left int64) error) (listedRV string, err error) {
-	pages := newReader(newPageSize(DefaultPageSize, wholeBytes), backoffBy(clk))
+	pages := newReader(newPageSize(DefaultPageSize), backoffBy(clk))
 	pages.again = func() { listedRV = ""; again() }
 	for more := true; more; more = pages.token != "" {
 		rv, err := c.wholePage(ctx, gvr, pages, take)
@@ -104,7 +101,7 @@ func (c *Client) wholePage(ctx context.Context, gvr schema.GroupVersionResource,
 	var raw []byte
 	var done func()
 	err = pages.next(ctx, func(opts metav1.ListOptions) (err error) {
-		raw, done, err = c.whole.hold(ctx, func() ([]byte, error) { return c.wholeJSON(ctx, gvr, opts, maxWholeBytes) })
+		raw, done, err = c.whole.hold(ctx, func() ([]byte, error) { return c.wholeJSON(ctx, gvr, opts, maxPageBytes) })
 		return err
 	})
 	if err != nil {

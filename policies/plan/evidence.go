@@ -142,7 +142,7 @@ func (e Evidence) After(w Outcome, now time.Time, settle time.Duration) Evidence
 		return e
 	}
 	e.Last = w.Counts
-	e.Last.Rate = 0 // a rate is about the past once the walk is over
+	e.Last.Rate = 0                          // a rate is about the past once the walk is over
 	inTime := !w.Started.Before(e.WindowEnd) // a check that began earlier may have passed an object before a late write to it
 	if w.Mode == Checking && inTime && e.WindowEndRV == "" {
 		e.WindowEndRV = w.ListedRV
