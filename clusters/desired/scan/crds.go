@@ -71,6 +71,7 @@ func newScan(t *repository.Tree, o Options) *scan {
 	return &scan{
 		Options: o, tree: files.Of(t), cluster: &delivery.Cluster{Name: t.Name}, built: map[string]*render.Rendering{},
 		charts: map[string]*knownChart{}, specs: map[[sha256.Size]byte]map[string]any{}, programs: map[string]program{},
+		given: map[string][]given{},
 	}
 }
 
@@ -94,6 +95,8 @@ type scan struct {
 	// applied are files and folders that commands apply, and changed what is not as it was.
 	applied, changed []string
 	specs            map[[sha256.Size]byte]map[string]any
+	// given is what gives values to variables in the whole tree, by their names.
+	given map[string][]given
 }
 
 // file adds the CRDs of a file.

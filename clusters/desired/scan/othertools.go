@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/desired/commands"
@@ -228,44 +227,4 @@ func (s *scan) addKustomized(dir, file string) {
 			}
 		}
 	}
-}
-
-var (
-	// givingVariables are files in which commands of other files may find the values of their variables.
-	givingVariables = regexp.MustCompile(`/(?:[^/.]+|[^/]*[Mm]akefile[^/]*|[^/]*\.(?:mk|sh|bash|env)|\.env[^/]*|\.[^/]+/.*\.ya?ml|\.[^/]+\.ya?ml|[Tt]askfile\.ya?ml)$`)
-	// fromFile is what takes a value from a file.
-	fromFile = regexp.MustCompile(`(?:\b(?:cat|yq|jq|grep|sed|awk|head|source)\b|<)[^\n|)]*`)
-)
-
-// elsewhere are the lines of other files that give values to the variables of commands in a file, and what these read values from. An argument
-// of a script is given where the script is named.
-func (s *scan) elsewhere(file, text string, open []string) string {
-	var found strings.Builder
-	for _, from := range s.namedIn(file, strings.Join(fromFile.FindAllString(text, -1), "\n")) {
-		if info, err := os.Stat(from); err == nil && info.Mode().IsRegular() {
-			found.WriteString(s.tree.Sum(from))
-		}
-	}
-	if len(open) == 0 {
-		return found.String()
-	}
-	words := slices.Clone(open)
-	for i, name := range open {
-		open[i] = `(?:export\s+|-\s+)?` + name + `["']?\s*[:?+]{0,2}[:=]`
-		if _, err := strconv.Atoi(name); err == nil {
-			words[i] = filepath.Base(file)
-			open[i] = `[^\n]*\b` + regexp.QuoteMeta(filepath.Base(file)) + `\b`
-		}
-	}
-	giving := regexp.MustCompile(`(?m)^\s*(?:` + strings.Join(open, "|") + `)[^\n]*`)
-	for _, other := range s.tree.Texts(givingVariables) {
-		if !slices.ContainsFunc(words, func(word string) bool { return strings.Contains(other.Text, word) }) {
-			continue // as most: it is cheap to see
-		}
-		for _, line := range giving.FindAllString(other.Text, -1) {
-			s.tree.Reads.File(other.File)
-			found.WriteString(line + "\n")
-		}
-	}
-	return found.String()
 }

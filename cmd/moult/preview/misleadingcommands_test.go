@@ -40,6 +40,9 @@ const (
 	mutatesCRDs = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec: {rules: [{name: r, match: {any: [{resources: {kinds: [CustomResourceDefinition]}}]}, mutate: {patchStrategicMerge: {metadata: {labels: {v: 1.0.0}}}}}]}\n"
 )
 
+// included is a Makefile that has its variables in another file.
+var included = files{"Makefile": "include versions.mk\nup:\n\tkubectl apply -f " + ofVariable + "\n"}
+
 // Each of these commands brings, changes or deletes CRDs, or those of a pipeline, a script or a tool do.
 var misleadingCommands = map[string]overlooked{
 	"a tag that a Job clones":                    bump("crds/j.yaml", jobOf("command: [sh, -c, 'git clone -b 1.0.0 https://example.com/w /w && kubectl apply -k /w/crd']"), inFlux(nil)),
@@ -64,7 +67,14 @@ var misleadingCommands = map[string]overlooked{
 	"a command when a machine begins":            bump("crds/m.yaml", "apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlane\nmetadata: {name: m}\nspec: {kubeadmConfigSpec: {postKubeadmCommands: ['kubectl apply -f "+crdsAt+"']}}\n", inFlux(nil)),
 	"a request to the API server": {common: inFlux(nil), base: files{"crds/j.yaml": jobOf("command: [curl, -XGET, 'https://k/apis/apiextensions.k8s.io/v1/customresourcedefinitions/w']")},
 		head: files{"crds/j.yaml": jobOf("command: [curl, -XDELETE, 'https://k/apis/apiextensions.k8s.io/v1/customresourcedefinitions/w']")}},
-	"a variable of an included Makefile":        bump("versions.mk", "V = 1.0.0\n", files{"Makefile": "include versions.mk\nup:\n\tkubectl apply -f " + ofVariable + "\n"}),
+	"a variable of an included Makefile":        bump("versions.mk", "V = 1.0.0\n", included),
+	"one that overrides those of a command":     bump("versions.mk", "override V := 1.0.0\n", included),
+	"one of several lines":                      bump("versions.mk", "define V\n1.0.0\nendef\n", included),
+	"one that a shell gives":                    bump("versions.mk", "V != echo 1.0.0\n", included),
+	"one of a target":                           bump("versions.mk", "up: V := 1.0.0\n", included),
+	"one of another variable":                   bump("versions.mk", "V := v$(W)\nW := 1.0.0\n", included),
+	"one of a variable in a third file":         bump("w.mk", "W := 1.0.0\n", files{"versions.mk": "V := v$(W)\n", "Makefile": "include versions.mk w.mk\nup:\n\tkubectl apply -f " + ofVariable + "\n"}),
+	"one that is read from a file":              bump("VERSION", "1.0.0\n", files{"versions.mk": "V := $(shell cat VERSION)\n", "Makefile": "include versions.mk\nup:\n\tkubectl apply -f " + ofVariable + "\n"}),
 	"a file of variables of a script":           bump("versions.env", "V=1.0.0\n", files{"up.sh": ". ./versions.env\nkubectl apply -f https://example.com/$V/crds.yaml\n"}),
 	"a file that has a version":                 bump("VERSION", "1.0.0\n", files{"up.sh": "V=$(cat VERSION)\nkubectl apply -f https://example.com/$V/crds.yaml\n"}),
 	"an argument of a script":                   bump("Makefile", "up:\n\t./up.sh 1.0.0\n", files{"up.sh": "kubectl apply -f https://example.com/$1/crds.yaml\n"}),

@@ -1,0 +1,83 @@
+package scan
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/moult-dev/moult/clusters/desired/commands"
+)
+
+var (
+	// givingVariables are files in which commands of other files may find the values of their variables.
+	givingVariables = regexp.MustCompile(`/(?:[^/.]+|[^/]*[Mm]akefile[^/]*|[^/]*\.(?:mk|sh|bash|env)|\.env[^/]*|\.[^/]+/.*\.ya?ml|\.[^/]+\.ya?ml|[Tt]askfile\.ya?ml)$`)
+	// fromFile is what takes a value from a file.
+	fromFile = regexp.MustCompile(`(?:\b(?:cat|yq|jq|grep|sed|awk|head|source)\b|<)[^\n|)]*`)
+)
+
+// given are the lines of a file that give a value to a variable, and those that these name, and the variables that have none there.
+type given struct {
+	file, lines string
+	open        []string
+}
+
+// elsewhere are the lines of other files that give values to the variables of commands in a file, and what these read values from. An argument
+// of a script is given where the script is named.
+func (s *scan) elsewhere(file, text string, open []string) string {
+	found := s.readFrom(file, text)
+	known := map[string]bool{}
+	for ; len(open) > 0 && len(known) < commands.MostVariables; open = open[1:] {
+		name := open[0]
+		if known[name] {
+			continue
+		}
+		known[name] = true
+		for _, given := range s.givenTo(file, name) {
+			s.tree.Reads.File(given.file)
+			found += given.lines + "\n" + s.readFrom(given.file, given.lines)
+			open = append(open, given.open...)
+		}
+	}
+	return found
+}
+
+// givenTo is where a variable gets values, or an argument of a script in a file.
+func (s *scan) givenTo(file, name string) []given {
+	argument := ""
+	if _, err := strconv.Atoi(name); err == nil {
+		argument = filepath.Base(file)
+	}
+	if known, is := s.given[name+" "+argument]; is {
+		return known
+	}
+	var found []given
+	calling := regexp.MustCompile(`(?m)^[^\n]*\b` + regexp.QuoteMeta(argument) + `\b[^\n]*`)
+	for _, other := range s.tree.Texts(givingVariables) {
+		one := given{file: other.File}
+		switch {
+		case argument != "":
+			if strings.Contains(other.Text, argument) { // as few do: it is cheap to see
+				one.lines = strings.Join(calling.FindAllString(other.Text, -1), "\n")
+			}
+		case strings.Contains(other.Text, name):
+			one.lines, one.open = commands.Definitions(other.Text, []string{"$(" + name + ")"})
+		}
+		if one.lines != "" {
+			found = append(found, one)
+		}
+	}
+	s.given[name+" "+argument] = found
+	return found
+}
+
+// readFrom stands for the files that lines of a file read values from.
+func (s *scan) readFrom(file, lines string) (found string) {
+	for _, from := range s.namedIn(file, strings.Join(fromFile.FindAllString(lines, -1), "\n")) {
+		if info, err := os.Stat(from); err == nil && info.Mode().IsRegular() {
+			found += s.tree.Sum(from)
+		}
+	}
+	return found
+}
