@@ -202,7 +202,7 @@ func givingIn(text, name string) (lines []string) {
 		}
 		return regexp.MustCompile(`(?m)^.*\b(?:`+cmp.Or(strings.Join(functions, "|"), `\z.`)+`)[ ,].*$`).FindAllString(text, -1)
 	}
-	giving := regexp.MustCompile(`^(?:.*\bdefine\s+` + name + `\b(?s:.*?)\n\s*endef|(?:.*[^\w\n-])?` + name + `["']?(?:\s*[:?+!]{0,3}[:=](?:\\\n|[^\n])*(?:\n\s+(?:description|required|type|default|options|sh):[^\n]*)*|\s+in\b[^\n]*|\s*\n\s*value:[^\n]*))`)
+	giving := regexp.MustCompile(`^(?:.*\bdefine\s+` + name + `\b(?s:.*?)\n\s*endef|(?:.*[^\w\n-])?` + name + `["']?(?:\s*[:?+!]{0,3}[:=](?:\\\n|[^\n])*(?:\n\s+(?:description|required|type|default|options|sh|value):[^\n]*)*|\s+in\b[^\n]*|\s*\n\s*value:[^\n]*))`)
 	for { // only lines with the name are looked at: there are many others
 		at := strings.Index(text, name)
 		if at < 0 {

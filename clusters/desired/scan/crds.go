@@ -97,6 +97,8 @@ type scan struct {
 	specs            map[[sha256.Size]byte]map[string]any
 	// given is what gives values to variables in the whole tree, by their names.
 	given map[string][]given
+	// included are the files that pipelines include, nil until somebody asks.
+	included *[]files.Text
 }
 
 // file adds the CRDs of a file.

@@ -4,15 +4,22 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/desired/commands"
+	"github.com/moult-dev/moult/clusters/desired/files"
 )
 
 var (
 	// givingVariables are files in which commands of other files may find the values of their variables.
 	givingVariables = regexp.MustCompile(`/(?:[^/.]+|[^/]*[Mm]akefile[^/]*|[^/]*\.(?:mk|sh|bash|env)|\.env[^/]*|\.[^/]+/.*\.ya?ml|\.[^/]+\.ya?ml|[Tt]askfile\.ya?ml)$`)
+	// including is what a pipeline or a Taskfile takes from other files, in files that may do so.
+	including  = regexp.MustCompile(`(?m)^[ \t]*(?:-[ \t]+)*["']?(?:includes?|template|local|extends)["']?[ \t]*:[^\n]*(?:\n(?:[ \t]|- )[^\n]*)*`)
+	mayInclude = regexp.MustCompile(`/(?:\.[^/]+/.*|\.[^/]+|[^/]*(?:pipelines?|gitlab-ci|[Tt]askfile)[^/]*)\.ya?ml$`)
+	// ofPipeline is the name of such a file, or a pattern of several.
+	ofPipeline = regexp.MustCompile(`[\w./*-]+\.ya?ml\b`)
 	// fromFile is what takes a value from a file.
 	fromFile = regexp.MustCompile(`(?:\b(?:cat|yq|jq|grep|sed|awk|head|source)\b|<)[^\n|)]*`)
 )
@@ -54,7 +61,7 @@ func (s *scan) givenTo(file, name string) []given {
 	}
 	var found []given
 	calling := regexp.MustCompile(`(?m)^[^\n]*\b` + regexp.QuoteMeta(argument) + `\b[^\n]*`)
-	for _, other := range s.tree.Texts(givingVariables) {
+	for _, other := range slices.Concat(s.tree.Texts(givingVariables), s.pipelines()) {
 		one := given{file: other.File}
 		switch {
 		case argument != "":
@@ -70,6 +77,44 @@ func (s *scan) givenTo(file, name string) []given {
 	}
 	s.given[name+" "+argument] = found
 	return found
+}
+
+// mostIncluded is how often files that are included may include others.
+const mostIncluded = 10
+
+// pipelines are the files that pipelines include, whatever their names are.
+func (s *scan) pipelines() []files.Text {
+	if s.included != nil {
+		return *s.included
+	}
+	var named []string
+	found := s.tree.Texts(mayInclude)
+	for range mostIncluded {
+		before := len(named)
+		for _, one := range found {
+			for _, name := range ofPipeline.FindAllString(strings.Join(including.FindAllString(one.Text, -1), "\n"), -1) {
+				for _, dir := range []string{filepath.Dir(one.File), s.tree.Root} {
+					if pattern := anyOf(filepath.Join(dir, filepath.FromSlash(name))); !slices.Contains(named, pattern) {
+						named = append(named, pattern)
+					}
+				}
+			}
+		}
+		if len(named) == before {
+			break
+		}
+		found = s.tree.Texts(regexp.MustCompile("^(?:" + strings.Join(named, "|") + ")$"))
+	}
+	if len(named) == 0 {
+		found = nil
+	}
+	s.included = &found
+	return found
+}
+
+// anyOf is an expression for the files that a name with stars stands for.
+func anyOf(name string) string {
+	return strings.NewReplacer(`\*\*`, ".*", `\*`, "[^/]*").Replace(regexp.QuoteMeta(name))
 }
 
 // readFrom stands for the files that lines of a file read values from.

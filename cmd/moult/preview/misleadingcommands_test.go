@@ -43,6 +43,9 @@ const (
 // included is a Makefile that has its variables in another file.
 var included = files{"Makefile": "include versions.mk\nup:\n\tkubectl apply -f " + ofVariable + "\n"}
 
+// pipeline is one of GitLab's that has its variables in another file.
+const pipeline = "up:\n  script:\n  - kubectl create -f https://example.com/$V/crds.yaml\n"
+
 // Each of these commands brings, changes or deletes CRDs, or those of a pipeline, a script or a tool do.
 var misleadingCommands = map[string]overlooked{
 	"a tag that a Job clones":                    bump("crds/j.yaml", jobOf("command: [sh, -c, 'git clone -b 1.0.0 https://example.com/w /w && kubectl apply -k /w/crd']"), inFlux(nil)),
@@ -75,6 +78,10 @@ var misleadingCommands = map[string]overlooked{
 	"one of another variable":                   bump("versions.mk", "V := v$(W)\nW := 1.0.0\n", included),
 	"one of a variable in a third file":         bump("w.mk", "W := 1.0.0\n", files{"versions.mk": "V := v$(W)\n", "Makefile": "include versions.mk w.mk\nup:\n\tkubectl apply -f " + ofVariable + "\n"}),
 	"one that is read from a file":              bump("VERSION", "1.0.0\n", files{"versions.mk": "V := $(shell cat VERSION)\n", "Makefile": "include versions.mk\nup:\n\tkubectl apply -f " + ofVariable + "\n"}),
+	"a variable of an included pipeline":        bump("ci/vars.yml", "variables:\n  V: 1.0.0\n", files{".gitlab-ci.yml": "include: [ci/vars.yml]\n" + pipeline}),
+	"one of several that are included":          bump("ci/vars.yml", "variables:\n  V:\n    value: 1.0.0\n", files{".gitlab-ci.yml": "include:\n- local: '/ci/*.yml'\n" + pipeline}),
+	"one that an included pipeline has":         bump("more/vars.yml", ".v: {variables: {V: 1.0.0}}\n", files{".gitlab-ci.yml": "include: {local: ci/vars.yml}\n" + pipeline, "ci/vars.yml": "include: more/vars.yml\n"}),
+	"one for another pipeline's commands":       bump("ci/vars.yml", "variables:\n  V: 1.0.0\n", files{".gitlab-ci.yml": "include: [ci/vars.yml, ci/up.yml]\n", "ci/up.yml": pipeline}),
 	"a file of variables of a script":           bump("versions.env", "V=1.0.0\n", files{"up.sh": ". ./versions.env\nkubectl apply -f https://example.com/$V/crds.yaml\n"}),
 	"a file that has a version":                 bump("VERSION", "1.0.0\n", files{"up.sh": "V=$(cat VERSION)\nkubectl apply -f https://example.com/$V/crds.yaml\n"}),
 	"an argument of a script":                   bump("Makefile", "up:\n\t./up.sh 1.0.0\n", files{"up.sh": "kubectl apply -f https://example.com/$1/crds.yaml\n"}),
