@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,6 +21,9 @@ var (
 	mayInclude = regexp.MustCompile(`/(?:\.[^/]+/.*|\.[^/]+|[^/]*(?:pipelines?|gitlab-ci|[Tt]askfile)[^/]*)\.ya?ml$`)
 	// ofPipeline is the name of such a file, or a pattern of several.
 	ofPipeline = regexp.MustCompile(`[\w./*-]+\.ya?ml\b`)
+	// fromModules asks Go for the version of a module, or for its folder.
+	fromModules = regexp.MustCompile(`\b(?i:go)(?:["')}]|\.exe)*[ \t]+(?:list\b[^\n]*[ \t]-m\b|mod[ \t]+(?:download|edit|vendor)\b)[^\n|)]*`)
+	ofModules   = regexp.MustCompile(`/[\w.-]+\.mod$`)
 	// fromFile is what takes a value from a file.
 	fromFile = regexp.MustCompile(`(?:\b(?:cat|yq|jq|grep|sed|awk|head|source)\b|<)[^\n|)]*`)
 )
@@ -124,5 +128,34 @@ func (s *scan) readFrom(file, lines string) (found string) {
 			found += s.tree.Sum(from)
 		}
 	}
+	if asking := fromModules.FindAllString(lines, -1); len(asking) > 0 {
+		found += s.modules(asking)
+	}
 	return found
+}
+
+// modules are the lines of all go.mod about the modules that commands name, or all lines of those if one of the commands names none.
+func (s *scan) modules(asking []string) string {
+	var all, named strings.Builder
+	unknown := map[string]bool{}
+	for _, command := range asking {
+		unknown[command] = true
+	}
+	for _, one := range s.tree.Texts(ofModules) {
+		s.tree.Reads.File(one.File)
+		for line := range strings.Lines(one.Text) {
+			all.WriteString(line)
+			for _, command := range asking {
+				names := func(word string) bool { return strings.Contains(word, "/") && strings.Contains(command, word) }
+				if slices.ContainsFunc(strings.Fields(line), names) {
+					named.WriteString(line)
+					unknown[command] = strings.Contains(command, "$") // there may be others
+				}
+			}
+		}
+	}
+	if slices.Contains(slices.Collect(maps.Values(unknown)), true) {
+		return all.String()
+	}
+	return named.String()
 }

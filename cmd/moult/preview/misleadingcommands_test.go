@@ -46,6 +46,9 @@ var included = files{"Makefile": "include versions.mk\nup:\n\tkubectl apply -f "
 // pipeline is one of GitLab's that has its variables in another file.
 const pipeline = "up:\n  script:\n  - kubectl create -f https://example.com/$V/crds.yaml\n"
 
+// modules is a Makefile without the version of what it applies.
+const modules = "up:\n\tkubectl apply -k https://example.com/w//config/crd?ref=$(v)\n"
+
 // Each of these commands brings, changes or deletes CRDs, or those of a pipeline, a script or a tool do.
 var misleadingCommands = map[string]overlooked{
 	"a tag that a Job clones":                    bump("crds/j.yaml", jobOf("command: [sh, -c, 'git clone -b 1.0.0 https://example.com/w /w && kubectl apply -k /w/crd']"), inFlux(nil)),
@@ -82,6 +85,9 @@ var misleadingCommands = map[string]overlooked{
 	"one of several that are included":          bump("ci/vars.yml", "variables:\n  V:\n    value: 1.0.0\n", files{".gitlab-ci.yml": "include:\n- local: '/ci/*.yml'\n" + pipeline}),
 	"one that an included pipeline has":         bump("more/vars.yml", ".v: {variables: {V: 1.0.0}}\n", files{".gitlab-ci.yml": "include: {local: ci/vars.yml}\n" + pipeline, "ci/vars.yml": "include: more/vars.yml\n"}),
 	"one for another pipeline's commands":       bump("ci/vars.yml", "variables:\n  V: 1.0.0\n", files{".gitlab-ci.yml": "include: [ci/vars.yml, ci/up.yml]\n", "ci/up.yml": pipeline}),
+	"the version of a module":                   bump("go.mod", "module x\nrequire example.com/w v1.0.0\n", files{"Makefile": modules + "v := $(shell go list -m -f '{{.Version}}' example.com/w)\n"}),
+	"what another module is replaced by":        bump("go.mod", "module x\nreplace example.com/w => example.com/y v1.0.0\n", files{"up.sh": "kubectl apply -k \"$(go list -f '{{.Dir}}' -m example.com/w)/config/crd\"\n"}),
+	"the version of a module by a name":         bump("tools/go.mod", "module x\nrequire (\n\texample.com/w v1.0.0\n)\n", files{"Makefile": modules + "v := $(shell cd tools && $(GO) list -m $(WIDGETS))\n"}),
 	"a file of variables of a script":           bump("versions.env", "V=1.0.0\n", files{"up.sh": ". ./versions.env\nkubectl apply -f https://example.com/$V/crds.yaml\n"}),
 	"a file that has a version":                 bump("VERSION", "1.0.0\n", files{"up.sh": "V=$(cat VERSION)\nkubectl apply -f https://example.com/$V/crds.yaml\n"}),
 	"an argument of a script":                   bump("Makefile", "up:\n\t./up.sh 1.0.0\n", files{"up.sh": "kubectl apply -f https://example.com/$1/crds.yaml\n"}),
