@@ -26,9 +26,12 @@ var (
 	ofProgram = regexp.MustCompile(`(?i)linux|darwin|amd64|arm64|x86_64|/bin/|^image: .*(?:kubectl|k8s|kube-?tools|helm|alpine|/cli|bash|busybox|curl)`)
 	ofItself  = regexp.MustCompile(`\s-b\s|get-helm|install_kustomize|rustup|docker|golangci`)
 	// address is a line with nothing but an address.
-	address = regexp.MustCompile(`(?m)^[\s"'-]*https?://\S*[\s"']*$`)
+	address = regexp.MustCompile(`(?m)^[\s"'-]*(?:f["'])?https?://\S*[\s"']*$`)
 	// variable is one that a command names.
 	variable = regexp.MustCompile(`\{\{-?\s*(?:[\w-]*\.)*(\w+)|\$[({]*(\w+)`)
+	// ofPrograms are files in languages whose variables have no sign, and anyName is what may be one there.
+	ofPrograms = regexp.MustCompile(`\.(?:py|groovy|nix)$`)
+	anyName    = regexp.MustCompile(`()([A-Za-z_]\w*)`)
 	// function is the name of one that a script or a Makefile defines.
 	function = regexp.MustCompile(`(?m)^\s*(?:(?:function\s+)?([\w-]+)\s*\(\)|(?:function|define)\s+([\w-]+))`)
 	// printed are the columns of awk, which are written like arguments of a script.
@@ -81,13 +84,15 @@ func In(file string, content []byte) (found Found) {
 		}
 		counts = append(counts, release.FindAllString(text, -1)...)
 	}
-	if len(counts) > 0 {
-		given, open := Definitions(text, counts)
-		found.About, found.Open = strings.Join(counts, "\n")+given, open
-	}
 	if len(applied) > 0 {
-		given, _ := Definitions(text, applied)
-		found.Applied = strings.Join(applied, "\n") + given
+		given, _ := definitionsIn(file, text, applied)
+		if found.Applied = strings.Join(applied, "\n") + given; ofPrograms.MatchString(file) && strings.Contains(given, "https://") {
+			counts = append(counts, applied...)
+		}
+	}
+	if len(counts) > 0 {
+		given, open := definitionsIn(file, text, counts)
+		found.About, found.Open = strings.Join(counts, "\n")+given, open
 	}
 	return found
 }
@@ -170,6 +175,19 @@ const MostVariables = 100
 
 // Definitions are the lines of a text that give values to the variables that others of its lines name. Open are variables without any.
 func Definitions(text string, named []string) (lines string, open []string) {
+	return definitions(text, named, variable)
+}
+
+// definitionsIn are the same of a file. Any name may be a variable in a program, so not all without a value are open.
+func definitionsIn(file, text string, named []string) (lines string, open []string) {
+	lines, open = Definitions(text, named)
+	if ofPrograms.MatchString(file) {
+		lines, _ = definitions(text, named, anyName)
+	}
+	return lines, open
+}
+
+func definitions(text string, named []string, variable *regexp.Regexp) (lines string, open []string) {
 	var found strings.Builder
 	for known := map[string]bool{}; len(named) > 0; named = named[1:] {
 		for _, one := range variable.FindAllStringSubmatch(printed.ReplaceAllString(named[0], ""), -1) {

@@ -63,8 +63,10 @@ func isInWord(c byte) bool {
 func mayRun(text string) bool { return known.MatchString(text) }
 
 var (
-	ofShell    = regexp.MustCompile(`\.(?:sh|bash|zsh|bats)$`)
-	ofMake     = regexp.MustCompile(`(?i)makefile|\.mk$|justfile$`)
+	ofShell = regexp.MustCompile(`\.(?:sh|bash|zsh|bats)$`)
+	ofMake  = regexp.MustCompile(`(?i)makefile|\.mk$|justfile$`)
+	// bracket is the end of a line of Python to which the next one belongs.
+	bracket    = regexp.MustCompile(`([,(\[])\n[ \t]*`)
 	ofTemplate = regexp.MustCompile(`\.(?:tftpl|tpl|j2|tmpl|gotmpl)$`)
 	// target begins what Make runs together.
 	target = regexp.MustCompile(`(?m)^[^\s#:=]`)
@@ -110,6 +112,8 @@ func jobsIn(file, first, text string) []job {
 			begin = at[0]
 		}
 		return jobs
+	case strings.HasSuffix(name, ".py"):
+		return []job{{inLines(bracket.ReplaceAllString(text, "$1 ")), text}}
 	}
 	return []job{{inLines(text), text}}
 }
