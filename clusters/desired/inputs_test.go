@@ -2,6 +2,8 @@ package desired_test
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -159,6 +161,24 @@ func TestWhatDecidesUnseenIsNoticed(t *testing.T) {
 			one, two := followed(t, c.before), followed(t, after)
 			g.Expect(decisions(followed(t, c.before))).To(Equal(decisions(one)), "wherever the repository lies")
 			g.Expect(differing(decisions(one), decisions(two))).To(Equal(c.want))
+		})
+	}
+}
+
+// Argo CD goes into a folder that is a symbolic link, and jsonnet looks beside the link or beside the file itself.
+func TestAFolderOfJsonnetMayBeALink(t *testing.T) {
+	for name, importing := range map[string]string{"from the link": "import '../lib/z.libsonnet'", "from the folder": "import '../../lib/z.libsonnet'"} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			after := func(library string) map[string]string {
+				tree := opened(t, files{"entry/a.yaml": app("a", "source: {path: a}"), "at/deep/x.jsonnet": importing, "lib/z.libsonnet": library})
+				g.Expect(os.Symlink("at/deep", filepath.Join(tree.Root, "a"))).To(Succeed())
+				c, err := desired.Follow(t.Context(), tree, "entry", desired.Options{})
+				g.Expect(err).NotTo(HaveOccurred())
+				return decisions(c)
+			}
+			g.Expect(differing(after("one"), after("one"))).To(BeEmpty())
+			g.Expect(differing(after("one"), after("two"))).To(Equal([]string{"Application argocd/a"}))
 		})
 	}
 }

@@ -37,7 +37,11 @@ func Imported(t *files.Tree, u *delivery.Unit, source *delivery.Object, dir stri
 		named := imports.FindAllStringSubmatch(string(content), -1)
 		areAll = areAll && len(named) == len(aboutImports.FindAllString(string(content), -1))
 		for _, one := range named {
-			places := placesOf(t, source, []string{filepath.Dir(next[i]), dir}, one[2]+one[3])
+			beside := []string{filepath.Dir(next[i]), dir}
+			if direct, err := filepath.EvalSymlinks(next[i]); err == nil {
+				beside = append(beside, filepath.Dir(direct))
+			}
+			places := placesOf(t, source, beside, one[2]+one[3])
 			found = append(found, places...)
 			if one[1] == "" {
 				next = append(next, slices.DeleteFunc(places, func(file string) bool { return slices.Contains(next, file) })...)
@@ -50,7 +54,7 @@ func Imported(t *files.Tree, u *delivery.Unit, source *delivery.Object, dir stri
 
 // jsonnetIn are the files of Jsonnet in a folder and below.
 func jsonnetIn(dir string) (found []string) {
-	_ = filepath.WalkDir(dir, func(file string, _ fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(itself(dir), func(file string, _ fs.DirEntry, err error) error {
 		if err == nil && slices.Contains([]string{".jsonnet", ".libsonnet"}, filepath.Ext(file)) {
 			found = append(found, file)
 		}

@@ -93,12 +93,12 @@ func NotAsItLies(t *files.Tree, u *delivery.Unit, source *delivery.Object, path 
 }
 
 func holdsJsonnet(dir string, recurse bool) bool {
-	found := false
-	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	found, whole := false, itself(dir)
+	_ = filepath.WalkDir(whole, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return nil //nolint:nilerr // what cannot be read is not there
-		case entry.IsDir() && path != dir && !recurse:
+		case entry.IsDir() && path != whole && !recurse:
 			return filepath.SkipDir
 		case !entry.IsDir() && filepath.Ext(path) == ".jsonnet":
 			found = true
@@ -108,6 +108,9 @@ func holdsJsonnet(dir string, recurse bool) bool {
 	})
 	return found
 }
+
+// itself is a folder, also if that is a symbolic link: filepath.WalkDir does not follow one.
+func itself(dir string) string { return dir + string(filepath.Separator) + "." }
 
 // Folder builds a folder as Argo CD does: without a kustomization in it, kustomize's options are passed over.
 func Folder(source *delivery.Object, dir string, o render.Options, build func(render.Options) (*render.Rendering, error)) (*render.Rendering, error) {
