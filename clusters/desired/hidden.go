@@ -246,7 +246,7 @@ func (f *follower) hideResourceSet(ctx context.Context, h *hidden, set *delivery
 		u := &delivery.Unit{Name: resource.GetName(), Tool: delivery.ToolOf(resource), By: resource}
 		for _, source := range delivery.SourcesOf(resource) {
 			path := strings.NewReplacer("<<", "{{", ">>", "}}").Replace(source.Path)
-			folders := f.foldersLike(resource, path)
+			folders := f.foldersLike(set, path)
 			if len(folders) > mostFolders {
 				h.widen(files.Wires)
 				continue

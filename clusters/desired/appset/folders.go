@@ -92,16 +92,29 @@ func valuesOf(set *delivery.Object, placeholder string, isLast bool) ([]string, 
 	return texts, known && !slices.ContainsFunc(texts, func(text string) bool { return !isPart(text) })
 }
 
-// mayHaveSlashes reports whether a placeholder may become several folders by its functions, or by what the generators give for it.
+// mayHaveSlashes reports whether a placeholder may become several folders by its functions, or by what is given for it. The generators of an
+// ApplicationSet give that, or the inputs of a ResourceSet.
 func mayHaveSlashes(set *delivery.Object, placeholder string) bool {
 	for at, value := range crdschema.Each(set.Field("spec", "generators")) {
-		text, _ := value.(string)
-		isGiven := slices.Contains(at, "elements") && strings.Contains(placeholder, fmt.Sprint(at[len(at)-1]))
-		if isGiven && strings.Contains(text, "/") || slices.Contains(at, "plugin") || slices.Contains(at, "elementsYaml") {
+		if slices.Contains(at, "elements") && isGiven(placeholder, at, value) || slices.Contains(at, "plugin") || slices.Contains(at, "elementsYaml") {
 			return true
 		}
 	}
-	return strings.Contains(placeholder, "/")
+	for at, value := range crdschema.Each(set.Field("spec", "inputs")) {
+		if isGiven(placeholder, at, value) {
+			return true
+		}
+	}
+	return strings.Contains(placeholder, "/") || set.Field("spec", "inputsFrom") != nil // a branch, for one
+}
+
+// isGiven reports whether a value with a slash, by its place, may be what a placeholder names.
+func isGiven(placeholder string, at crdschema.Path, value any) bool {
+	text, _ := value.(string)
+	return strings.Contains(text, "/") && slices.ContainsFunc(at, func(step any) bool {
+		key, isKey := step.(string)
+		return isKey && strings.Contains(placeholder, key)
+	})
 }
 
 // ofValues is a placeholder for one of the values that generators give.

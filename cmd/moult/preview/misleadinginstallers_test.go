@@ -42,6 +42,8 @@ func policyOf(how string) string {
 
 // Each of these tools installs something that no manifest shows, and was once passed over.
 var misleadingInstallers = map[string]overlooked{
+	"one that an input with a slash leads to":   swapped("apps/one/two/w.yaml", itself, files{"clusters/a/r.yaml": strings.Replace(resourceSet, "{v: one}", "{v: one/two}", 1), "apps/one/kustomization.yaml": "namespace: x\n"}, "clusters/a"),
+	"one that a branch leads to":                swapped("apps/one/two/w.yaml", itself, files{"clusters/a/r.yaml": strings.Replace(resourceSet, "inputs: [{v: one}]", "inputsFrom: [{name: p}]", 1), "apps/one/kustomization.yaml": "namespace: x\n"}, "clusters/a"),
 	"a folder of a ResourceSet":                 swapped("apps/one/w.yaml", itself, files{"clusters/a/r.yaml": resourceSet}, "clusters/a"),
 	"a folder that a FluxInstance syncs":        swapped("clusters/a/w.yaml", itself, files{"boot/i.yaml": fluxInstance}, "boot"),
 	"what Argo CD hydrates":                     swapped("a/w.yaml", itself, files{"apps/a.yaml": hydrated}, "apps"),
