@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/kustomize/api/konfig"
 )
 
-// programs are endings of files that are no manifests, no data and nothing that a build makes manifests of.
+// programs are endings of files that are no manifests, no data and nothing that a build makes manifests of, and in which no commands are looked for.
 var programs = []string{
 	".c", ".cc", ".class", ".cpp", ".cs", ".css", ".dll", ".eot", ".exe", ".gif", ".go", ".h", ".hpp", ".html", ".ico", ".jar", ".java",
-	".jpeg", ".jpg", ".js", ".jsx", ".kt", ".md", ".mdx", ".mjs", ".mov", ".mp4", ".pdf", ".php", ".png", ".proto", ".py", ".rb", ".rs", ".rst",
+	".jpeg", ".jpg", ".js", ".jsx", ".kt", ".md", ".mdx", ".mjs", ".mov", ".mp4", ".pdf", ".php", ".png", ".proto", ".rb", ".rs", ".rst",
 	".scala", ".so", ".svg", ".swift", ".ts", ".tsx", ".ttf", ".vue", ".wasm", ".webp", ".woff", ".woff2",
 }
 

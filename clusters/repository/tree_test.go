@@ -200,7 +200,7 @@ func TestOnlyWhatMayMatterIsRead(t *testing.T) {
 	const follows = "---\nkind: Kustomization\n"
 	write(t, dir, map[string]string{
 		"crds/all.yaml": crd + "---\n" + crd, "crds/more.yaml": crd + follows, "crds/flow.yaml": crd + "---\n{kind: Kustomization}\n", "crds/kustomization.yaml": "kind: CustomResourceDefinition\n",
-		"main.go": "package main\n", "charts/x/Chart.yaml": "name: x\n", "charts/x/files/crd.md": crd, ".moult.yaml": "acknowledge: []\n",
+		"main.go": "package main\n", "charts/x/Chart.yaml": "name: x\n", "charts/x/files/crd.md": crd, ".moult.yaml": "acknowledge: []\n", "up.py": "run(['kubectl'])\n",
 	})
 	git(t, dir, "add", ".")
 	git(t, dir, "commit", "-q", "-m", "more")
@@ -213,6 +213,7 @@ func TestOnlyWhatMayMatterIsRead(t *testing.T) {
 		g.Expect(filepath.Join(open(t, "git:HEAD:"+whole).Root, "base")).To(BeADirectory(), whole)
 	}
 	g.Expect(read(t, filepath.Join(open(t, "git:HEAD").Root, "charts/x/files/crd.md"))).To(Equal(crd), "a template may take it in")
+	g.Expect(read(t, filepath.Join(open(t, "git:HEAD").Root, "up.py"))).To(Equal("run(['kubectl'])\n"), "it may have commands")
 	written := read(t, filepath.Join(open(t, "git:HEAD").Root, "main.go"))
 	g.Expect(written).To(Equal("blob " + git(t, dir, "rev-parse", "HEAD:main.go") + "\n"))
 }
