@@ -32,6 +32,9 @@ func (f *follower) fingerprint(s delivery.Unseen, holder *delivery.Unit, h hidde
 	for _, built := range h.built {
 		p.Write("built", built)
 	}
+	for _, lent := range h.lent {
+		p.object(lent)
+	}
 	for _, file := range h.files {
 		p.File(file)
 	}

@@ -63,6 +63,8 @@ type follower struct {
 	later []pointer
 	// known are the objects of the cluster, for Flux.
 	known flux.Objects
+	// unused are the values and sources that nothing makes use of, nil until somebody asks.
+	unused []*delivery.Object
 	// hidden is what of this repository decides about the objects of a unit that are not seen.
 	hidden map[*delivery.Unit]*hidden
 	// releases are the HelmReleases, and where charts come from.

@@ -22,6 +22,8 @@ type hidden struct {
 	files, built []string
 	// inputs are those of the unit.
 	inputs map[string]string
+	// lent are objects of other units that they may take something from.
+	lent []*delivery.Object
 	// scope is how much of the repository decides, beside files.
 	scope files.Scope
 	// folders are those that were built.

@@ -26,7 +26,7 @@ func (f *follower) findUnseen(ctx context.Context) {
 	for _, u := range f.cluster.Units {
 		if u.Unseen != "" {
 			h := f.hiddenOf(u)
-			h.inputs = u.Inputs
+			h.inputs, h.lent = u.Inputs, f.lentTo(u)
 			f.unseen(f.unseenUnit(u), u.Parent, *h)
 		}
 		if h := f.hidden[u]; h != nil && h.failed {
