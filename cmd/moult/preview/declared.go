@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"path"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -15,7 +14,7 @@ import (
 	"github.com/moult-dev/moult/policies/preview"
 )
 
-// declared are the CRDs of changed files that no entry point brings as they are there. An entry point that was found may be an example in
+// declared are the CRDs of changed files that no entry point brings or leaves out. An entry point that was found may be an example in
 // the repository of an operator, and a person applies what it does not lead to.
 func (s *sides) declared(all []preview.Delivered) (preview.Pair, error) {
 	changes, err := s.changed()
@@ -35,13 +34,7 @@ func (s *sides) declared(all []preview.Delivered) (preview.Pair, error) {
 		} {
 			unit := &delivery.Unit{Name: path.Dir(c.Name)}
 			for _, crd := range one.from.crdsIn(one.path, c.Name) {
-				isBrought := func(d preview.Delivered) bool {
-					cluster := one.of(d)
-					return slices.ContainsFunc(cluster.CRDs(), func(found delivery.CRD) bool {
-						return found.GetName() == crd.GetName() && reflect.DeepEqual(found.Object.Object["spec"], crd.Object["spec"])
-					})
-				}
-				if !slices.ContainsFunc(all, isBrought) {
+				if !slices.ContainsFunc(all, func(d preview.Delivered) bool { return decides(one.of(d), crd.GetName(), c.Name) }) {
 					unit.Objects = append(unit.Objects, crd)
 				}
 			}
@@ -52,6 +45,15 @@ func (s *sides) declared(all []preview.Delivered) (preview.Pair, error) {
 		}
 	}
 	return pair, nil
+}
+
+// decides reports whether an entry point shows by itself what becomes of a CRD in a file: it brings one of that name, or a folder around
+// the file, without it.
+func decides(cluster delivery.Cluster, crd, file string) bool {
+	return slices.ContainsFunc(cluster.CRDs(), func(found delivery.CRD) bool { return found.GetName() == crd }) ||
+		slices.ContainsFunc(cluster.Units, func(u *delivery.Unit) bool {
+			return slices.ContainsFunc(u.Dirs, func(dir string) bool { return dir != "" && dir != "." && strings.HasPrefix(file, dir+"/") })
+		})
 }
 
 // crdsIn are the CRDs of a file that may be applied as it is.
