@@ -30,7 +30,7 @@ func (f *follower) findUnseen(ctx context.Context) {
 			f.unseen(f.unseenUnit(u), u.Parent, *h)
 		}
 		if h := f.hidden[u]; h != nil && h.failed {
-			h.inputs = u.Inputs
+			h.inputs, h.lent = u.Inputs, f.lentTo(u)
 			u.MadeOf = f.fingerprint(delivery.Unseen{By: f.unseenUnit(u).By}, u.Parent, *h)
 		}
 		for _, object := range u.Objects {

@@ -63,18 +63,24 @@ func TestWhatFailsIsNotChangedByWhatDecidesAboutNoCRD(t *testing.T) {
 	}
 }
 
+const (
+	lent     = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: v}\ndata: {values.yaml: 'crds: true'}\n"
+	ofCharts = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: r}\nspec: {url: https://example.com}\n"
+)
+
 // A folder without a kustomization fails for one of its files, and is the same while all of them are.
 func TestAFolderThatFailsIsMadeOfItsFiles(t *testing.T) {
 	for name, c := range map[string]struct {
 		head map[string]string
 		code int
 	}{
-		"as before":            {nil, cli.ExitDone},
-		"its CRD":              {map[string]string{"apps/crd.yaml": widgetsCRD + "# y\n"}, cli.ExitUnknown},
-		"a file that comes":    {map[string]string{"apps/more.yaml": widgetsCRD}, cli.ExitUnknown},
-		"a folder beside it":   {map[string]string{"more/it.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: it}\n"}, cli.ExitDone},
-		"what its parts apply": {map[string]string{"led/crd.yaml": widgetsCRD + "# y\n"}, cli.ExitUnknown},
-		"how it is looked at":  {map[string]string{"clusters/production/apps.yaml": strings.Replace(gitApplication, "path: deploy", "directory: {exclude: crd.yaml}, path: apps", 1)}, cli.ExitUnknown},
+		"as before":                  {nil, cli.ExitDone},
+		"its CRD":                    {map[string]string{"apps/crd.yaml": widgetsCRD + "# y\n"}, cli.ExitUnknown},
+		"a file that comes":          {map[string]string{"apps/more.yaml": widgetsCRD}, cli.ExitUnknown},
+		"a folder beside it":         {map[string]string{"more/it.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: it}\n"}, cli.ExitDone},
+		"what its parts apply":       {map[string]string{"led/crd.yaml": widgetsCRD + "# y\n"}, cli.ExitUnknown},
+		"values for a release in it": {map[string]string{"clusters/production/lent.yaml": strings.Replace(lent, "true", "false", 1)}, cli.ExitUnknown},
+		"how it is looked at":        {map[string]string{"clusters/production/apps.yaml": strings.Replace(gitApplication, "path: deploy", "directory: {exclude: crd.yaml}, path: apps", 1)}, cli.ExitUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{}
@@ -83,7 +89,8 @@ func TestAFolderThatFailsIsMadeOfItsFiles(t *testing.T) {
 					"clusters/production/apps.yaml": strings.Replace(gitApplication, "path: deploy", "path: apps", 1),
 					"apps/led.yaml":                 strings.Replace(gitApplication, "path: deploy", "path: led", 1),
 					"led/crd.yaml":                  widgetsCRD,
-					"apps/crd.yaml":                 widgetsCRD, "apps/broken.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ x }}\n",
+					"clusters/production/lent.yaml": lent, "clusters/production/charts.yaml": ofCharts,
+					"apps/crd.yaml": widgetsCRD, "apps/broken.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ x }}\n",
 				}
 				maps.Copy(all, its)
 				for file, content := range all {
