@@ -47,8 +47,8 @@ func (s *sides) declared(all []preview.Delivered) (preview.Pair, error) {
 	return pair, nil
 }
 
-// decides reports whether an entry point shows by itself what becomes of a CRD in a file: it brings one of that name, or a folder around
-// the file, without it.
+// decides reports whether an entry point shows by itself what becomes of a CRD in a file. It brings one of that name, or a folder around
+// the file without it.
 func decides(cluster delivery.Cluster, crd, file string) bool {
 	return slices.ContainsFunc(cluster.CRDs(), func(found delivery.CRD) bool { return found.GetName() == crd }) ||
 		slices.ContainsFunc(cluster.Units, func(u *delivery.Unit) bool {
