@@ -34,16 +34,9 @@ func TestACRDThatNoFoundEntryPointBringsIsCompared(t *testing.T) {
 		"entry points that are named":        {head: map[string]string{"c/crds/w.yaml": less}, args: []string{"--entry", "examples/argocd"}, code: cli.ExitDone, says: "no CRD changes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			repository := map[string]string{}
-			for side, its := range map[string]map[string]string{"base": nil, "head": c.head} {
-				all := map[string]string{"hack/argocd/app.yaml": appsKustomization, "examples/argocd/app.yaml": appsKustomization, "apps/it.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: it}\n", "c/crds/w.yaml": widgetsCRD}
-				maps.Copy(all, c.base)
-				maps.Copy(all, its)
-				for file, content := range all {
-					repository[side+"/"+file] = content
-				}
-			}
-			g := clitest.InRepository(t, repository)
+			all := map[string]string{"hack/argocd/app.yaml": appsKustomization, "examples/argocd/app.yaml": appsKustomization, "apps/it.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: it}\n", "c/crds/w.yaml": widgetsCRD}
+			maps.Copy(all, c.base)
+			g := clitest.InRepository(t, bothSides(all, nil, c.head))
 			code, out, errOut := previewed(t, append([]string{"--base", "base", "--head", "head"}, c.args...)...)
 			g.Expect(code).To(Equal(c.code), out+errOut)
 			g.Expect(strings.Join(strings.Fields(out), " ")).To(ContainSubstring(c.says))

@@ -1,7 +1,6 @@
 package preview
 
 import (
-	"maps"
 	"strings"
 	"testing"
 
@@ -36,18 +35,23 @@ func TestAnEntryPointThatIsFoundMayFail(t *testing.T) {
 		"and is named beside a good one": {args: []string{"--entry", "clusters/production", "--entry", "apps"}, code: cli.ExitError},
 	} {
 		t.Run(name, func(t *testing.T) {
-			files := map[string]string{}
-			for side, its := range map[string]map[string]string{"base": c.base, "head": c.head} {
-				all := map[string]string{"clusters/production/crds.yaml": fluxOf, "crds/crd.yaml": widgetsCRD, "apps/good.yaml": application, "apps/broken.yaml": broken}
-				maps.Copy(all, its)
-				for file, content := range all {
-					files[side+"/"+file] = content
-				}
-			}
-			g := clitest.InRepository(t, files)
+			g := clitest.InRepository(t, bothSides(map[string]string{"clusters/production/crds.yaml": fluxOf, "crds/crd.yaml": widgetsCRD, "apps/good.yaml": application, "apps/broken.yaml": broken}, c.base, c.head))
 			code, out, errOut := previewed(t, append([]string{"--base", "base", "--head", "head"}, c.args...)...)
 			g.Expect(code).To(Equal(c.code), out+errOut)
 			g.Expect(strings.Join(strings.Fields(out), " ")).To(And(ContainSubstring(c.says), Not(ContainSubstring("cannot be built: apps cannot be built"))))
 		})
 	}
+}
+
+// bothSides is a repository with the folders base and head, which have files in common, and their own.
+func bothSides(common, base, head map[string]string) map[string]string {
+	all := map[string]string{}
+	for side, its := range map[string]map[string]string{"base": base, "head": head} {
+		for _, files := range []map[string]string{common, its} {
+			for file, content := range files {
+				all[side+"/"+file] = content
+			}
+		}
+	}
+	return all
 }

@@ -83,21 +83,13 @@ func TestAFolderThatFailsIsMadeOfItsFiles(t *testing.T) {
 		"how it is looked at":        {map[string]string{"clusters/production/apps.yaml": strings.Replace(gitApplication, "path: deploy", "directory: {exclude: crd.yaml}, path: apps", 1)}, cli.ExitUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			files := map[string]string{}
-			for side, its := range map[string]map[string]string{"base": nil, "head": c.head} {
-				all := map[string]string{
-					"clusters/production/apps.yaml": strings.Replace(gitApplication, "path: deploy", "path: apps", 1),
-					"apps/led.yaml":                 strings.Replace(gitApplication, "path: deploy", "path: led", 1),
-					"led/crd.yaml":                  widgetsCRD,
-					"clusters/production/lent.yaml": lent, "clusters/production/charts.yaml": ofCharts,
-					"apps/crd.yaml": widgetsCRD, "apps/broken.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ x }}\n",
-				}
-				maps.Copy(all, its)
-				for file, content := range all {
-					files[side+"/"+file] = content
-				}
-			}
-			g := clitest.InRepository(t, files)
+			g := clitest.InRepository(t, bothSides(map[string]string{
+				"clusters/production/apps.yaml": strings.Replace(gitApplication, "path: deploy", "path: apps", 1),
+				"apps/led.yaml":                 strings.Replace(gitApplication, "path: deploy", "path: led", 1),
+				"led/crd.yaml":                  widgetsCRD,
+				"clusters/production/lent.yaml": lent, "clusters/production/charts.yaml": ofCharts,
+				"apps/crd.yaml": widgetsCRD, "apps/broken.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ x }}\n",
+			}, nil, c.head))
 			code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--entry", "clusters/production")
 			g.Expect(code).To(Equal(c.code), out+errOut)
 		})
