@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -23,34 +24,40 @@ func (s *sides) declared(all []preview.Delivered) (preview.Pair, error) {
 	}
 	var pair preview.Pair
 	for _, c := range changes {
-		for _, one := range []struct {
-			from side
-			path string
-			to   *delivery.Cluster
-			of   func(preview.Delivered) delivery.Cluster
-		}{
-			{s.base, c.Base, &pair.Base, func(d preview.Delivered) delivery.Cluster { return d.Base.Cluster }},
-			{s.head, c.Head, &pair.Head, func(d preview.Delivered) delivery.Cluster { return d.Head.Cluster }},
-		} {
-			unit := &delivery.Unit{Name: path.Dir(c.Name)}
-			for _, crd := range one.from.crdsIn(one.path, c.Name) {
-				if !slices.ContainsFunc(all, func(d preview.Delivered) bool { return decides(one.of(d), crd.GetName(), c.Name) }) {
-					unit.Objects = append(unit.Objects, crd)
-				}
-			}
-			if len(unit.Objects) > 0 {
-				one.from.tree.Reads.File(one.path)
-				one.to.Units = append(one.to.Units, unit)
+		before, after := s.base.crdsIn(c.Base, c.Name), s.head.crdsIn(c.Head, c.Name)
+		undecided := map[string]bool{} // on one side or on both, which are compared then
+		for _, crd := range before {
+			if !slices.ContainsFunc(all, func(d preview.Delivered) bool { return decides(d.Base.Cluster, crd, c.Name) }) {
+				undecided[crd.GetName()] = true
 			}
 		}
+		for _, crd := range after {
+			if !slices.ContainsFunc(all, func(d preview.Delivered) bool { return decides(d.Head.Cluster, crd, c.Name) }) {
+				undecided[crd.GetName()] = true
+			}
+		}
+		s.base.declare(&pair.Base, before, undecided, c.Base, c.Name)
+		s.head.declare(&pair.Head, after, undecided, c.Head, c.Name)
 	}
 	return pair, nil
 }
 
-// decides reports whether an entry point shows by itself what becomes of a CRD in a file. It brings one of that name, or a folder around
-// the file without it.
-func decides(cluster delivery.Cluster, crd, file string) bool {
-	return slices.ContainsFunc(cluster.CRDs(), func(found delivery.CRD) bool { return found.GetName() == crd }) ||
+// declare adds those CRDs of a file that are named.
+func (s side) declare(to *delivery.Cluster, crds []*delivery.Object, named map[string]bool, file, name string) {
+	crds = slices.DeleteFunc(crds, func(crd *delivery.Object) bool { return !named[crd.GetName()] })
+	if len(crds) > 0 {
+		s.tree.Reads.File(file)
+		to.Units = append(to.Units, &delivery.Unit{Name: path.Dir(name), Objects: crds})
+	}
+}
+
+// decides reports whether an entry point shows by itself what becomes of a CRD in a file: it brings the same one, or a folder around the
+// file without it.
+func decides(cluster delivery.Cluster, crd *delivery.Object, file string) bool {
+	brings := func(found delivery.CRD) bool {
+		return found.GetName() == crd.GetName() && reflect.DeepEqual(found.Object.Object["spec"], crd.Object["spec"])
+	}
+	return slices.ContainsFunc(cluster.CRDs(), brings) ||
 		slices.ContainsFunc(cluster.Units, func(u *delivery.Unit) bool {
 			return slices.ContainsFunc(u.Dirs, func(dir string) bool { return dir != "" && dir != "." && strings.HasPrefix(file, dir+"/") })
 		})
