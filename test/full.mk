@@ -1,11 +1,15 @@
 # The long proofs: `make test-full` runs them one after the other, PARTS="faults e2e" some of them. Each part is a target
 # full-<part>, and full.sh says what each is for. Included by the Makefile at the top.
-PARTS ?= race kubernetes faults simulation collector e2e kubevirt operators health bench site page chart newcomer docs scripts image
+PARTS ?= long race kubernetes faults simulation collector e2e kubevirt operators health bench site page chart newcomer docs scripts image
 
-.PHONY: full-race full-kubernetes full-faults full-simulation full-collector full-e2e full-kubevirt full-operators full-health full-bench full-site full-page full-chart full-newcomer full-docs full-scripts full-image
+.PHONY: full-long full-race full-kubernetes full-faults full-simulation full-collector full-e2e full-kubevirt full-operators full-health full-bench full-site full-page full-chart full-newcomer full-docs full-scripts full-image
 
 test-full: ## run every long proof; hours (PARTS="faults e2e" runs some; CONTRIBUTING.md says when)
 	@MAKE="$(MAKE)" test/full.sh $(PARTS)
+
+# What `make test` leaves out because it costs most.
+full-long: control-plane
+	@$(SUITE) -long -- $(TEST_FLAGS)
 
 full-race: control-plane
 	@$(SUITE) -full -- -count=1 $(TEST_FLAGS)

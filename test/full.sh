@@ -4,6 +4,7 @@
 set -uo pipefail
 
 declare -A what=(
+  [long]="the tests of the main module that cost most, which make test leaves out"
   [race]="every package of the main module with the race detector"
   [kubernetes]="Moult on each Kubernetes from the oldest to the newest that is supported"
   [faults]="every fault there is, before and after the gate is asked for, and all kills"
@@ -22,7 +23,7 @@ declare -A what=(
   [scripts]="the scripts of examples/ci, against GitHub and GitLab played on loopback; curl and jq"
   [image]="what is in the container image and in a release, its signatures, and krew"
 )
-all=(race kubernetes faults simulation collector e2e kubevirt operators health bench site page chart newcomer docs scripts image)
+all=(long race kubernetes faults simulation collector e2e kubevirt operators health bench site page chart newcomer docs scripts image)
 
 read -ra parts <<<"${*//,/ }" # a list with commas is a list, too
 set -- "${parts[@]}"

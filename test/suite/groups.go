@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -56,8 +57,46 @@ var slow = []string{
 	"cmd/moult/preview/repositories",
 }
 
-// long are tests that take minutes by themselves; `make test-full` runs them.
-var long = []string{
+// long are the tests of a package that cost most: five seconds of CPU time and more each, with their servers. `make test-full
+// PARTS=long` runs them, and .ci/run does so where a change touches one of these packages.
+var long = map[string][]string{
+	"cmd/moult/preview/repositories": {
+		"TestEachCommitGetsThePersonsVerdict",
+		"TestEveryFileIsAccountedFor",
+	},
+	"controllers/migration": {
+		"TestALookAtEveryObjectSaysHowFarItIs",
+		"TestAnAPIServerThatLagsBehindTheFlipLeavesNothingStale",
+		"TestAnObjectWhoseConversionErrorSoundsLikeADeadWebhookIsNamedAndStopsNoOther",
+		"TestAnUnusableConversionWebhookIsFoundByOneProbe",
+		"TestWhatIsLetPassLosesNothing",
+		"TestWhatIsNotAnObjectOfTheCRDIsReadInSmallPagesToo",
+	},
+	"controllers/removal": {
+		"TestATenantHasNoSayWhereThePlatformSaysWhoHas",
+		"TestATenantThatAsksForAVersionThatStaysDoesNotCloseThePlatformsOpenGate",
+		"TestAnApprovalGoesWithTheLabel",
+		"TestLargeKustomizationsAreNotReadAtOnce",
+		"TestOwnershipFollowsTheKeysOfLists",
+		"TestWhatIsNotAnsweredKeepsNoApproval",
+	},
+	"controllers/repair": {
+		"TestAKillAnywhereLosesNothing",
+		"TestARepairStopsWhenItIsNotWantedAnyMore",
+		"TestAnObjectWithThousandsOfOwnersIsRepaired",
+		"TestCopiesAreTouchedOnlyWithTheAnnotationTheLabelAndTheProof",
+		"TestObjectsThatHaveGrownSinceTheyWereListedAreReadOneByOne",
+		"TestTheMoveStopsWhenItIsNotWantedAnyMore",
+		"TestWhatIsTooLargeToBeKeptIsNotDeleted",
+	},
+	"test/simulation": {
+		"TestNothingCanBeLeftOut",
+		"TestNothingIsStaleOnceMoultReportsThat",
+	},
+}
+
+// hours are tests that take minutes by themselves, or more memory than most machines have; only `make test-full` runs them.
+var hours = []string{
 	"TestTheShippedMemoryIsEnough",
 	"TestTheShippedMemoryIsEnoughForAllAtOnce",
 	"TestTheShippedMemoryIsEnoughForCRDsWithManyLabels",
@@ -104,19 +143,44 @@ func list(ctx context.Context) (packages []pkg, err error) {
 // group is what one go test runs.
 type group struct {
 	race, needsServer bool
-	skip              []string // tests
+	only, skip        []string // tests
 	packages          []string
+}
+
+// longPackages are the packages of these tests, as go test takes them.
+func longPackages() (packages []string) {
+	for _, name := range slices.Sorted(maps.Keys(long)) {
+		packages = append(packages, "./"+name)
+	}
+	return packages
+}
+
+// longTests are the names of all of them.
+func longTests() []string {
+	return slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Values(long))...)))
+}
+
+// leavesLong is whether a run leaves the long tests out. A name of a test may be that of a long one.
+func (s suite) leavesLong() bool {
+	return !s.long && !s.full && !s.servers && !slices.ContainsFunc(s.goTest, func(flag string) bool { return strings.HasPrefix(strings.TrimLeft(flag, "-"), "run") })
 }
 
 // groups are the packages that the race detector watches, the others that need a server, and the rest.
 func (s suite) groups(packages []pkg) []group {
 	watched, servers, rest := group{race: s.race, needsServer: true}, group{needsServer: true}, group{}
-	if !s.full {
-		watched.skip, servers.skip, rest.skip = long, long, long
+	for _, g := range []*group{&watched, &servers, &rest} {
+		switch {
+		case s.long:
+			g.only = longTests()
+		case s.leavesLong():
+			g.skip = slices.Concat(hours, longTests())
+		case !s.full:
+			g.skip = hours
+		}
 	}
 	for _, p := range packages {
 		switch {
-		case slices.Contains(elsewhere, p.name), s.servers && !p.needsServer, s.fast && (p.needsServer || slices.Contains(slow, p.name)):
+		case slices.Contains(elsewhere, p.name), s.servers && !p.needsServer, s.fast && (p.needsServer || slices.Contains(slow, p.name)), s.long && len(long[p.name]) == 0:
 		case s.full, !s.fast && slices.Contains(raced, p.name):
 			watched.packages = append(watched.packages, p.name)
 		case p.needsServer:
@@ -132,6 +196,9 @@ func (s suite) groups(packages []pkg) []group {
 	return slices.DeleteFunc([]group{watched, servers, rest}, func(g group) bool { return len(g.packages) == 0 })
 }
 
+// named is the pattern of go test that matches these tests.
+func named(tests []string) string { return "^(" + strings.Join(tests, "|") + ")$" }
+
 // cgo is what only the race detector needs.
 var cgo = map[bool]string{true: "1", false: "0"}
 
@@ -145,8 +212,11 @@ func (g group) run(ctx context.Context, flags, env []string, to *results) error 
 	if g.race {
 		args = append(args, "-race")
 	}
+	if len(g.only) > 0 {
+		args = append(args, "-run="+named(g.only))
+	}
 	if len(g.skip) > 0 {
-		args = append(args, "-skip=^("+strings.Join(g.skip, "|")+")$")
+		args = append(args, "-skip="+named(g.skip))
 	}
 	args = append(args, flags...)
 	for _, name := range g.packages {

@@ -4,6 +4,7 @@
 //
 //	go run ./test/suite          # everything but the long proofs of `make test-full`
 //	go run ./test/suite -fast    # what needs no server
+//	go run ./test/suite -long    # the tests that cost most, which the first leaves out
 //	go run ./test/suite -full    # everything, all of it with the race detector
 //	go run ./test/suite -servers # what asks a Kubernetes API server, for another Kubernetes (MOULT_KUBERNETES=1.34)
 //	go run ./test/suite -- -shuffle=on -count=2
@@ -31,6 +32,7 @@ import (
 func main() {
 	var s suite
 	flag.BoolVar(&s.fast, "fast", false, "run only what needs no server and takes no more than some seconds")
+	flag.BoolVar(&s.long, "long", false, "run only the tests that cost most")
 	flag.BoolVar(&s.full, "full", false, "run everything, all of it with the race detector")
 	flag.BoolVar(&s.servers, "servers", false, "run only what needs a server")
 	flag.BoolVar(&s.race, "race", true, "use the race detector, which needs a C compiler")
@@ -53,7 +55,7 @@ func main() {
 
 // suite is what the command line asks for.
 type suite struct {
-	fast, full, servers, race bool
+	fast, long, full, servers, race bool
 	// goTest are flags for go test, after the suite's own.
 	goTest []string
 }
@@ -94,8 +96,8 @@ func (s suite) run(ctx context.Context) error {
 		s.goTest = append([]string{"-count=1"}, s.goTest...)
 	}
 	results := &results{out: os.Stdout}
-	if !s.full && !s.fast {
-		results.skipped = long
+	if s.leavesLong() && !s.fast {
+		results.skipped = left()
 	}
 	err = s.test(ctx, packages, env, results)
 	results.summary(time.Since(began))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 // results passes on what go test prints, package by package, and remembers how long each took.
 type results struct {
 	out     io.Writer
-	skipped []string // tests
+	skipped []string // lines
 
 	mu       sync.Mutex
 	packages []result
@@ -73,12 +74,20 @@ func (r *results) summary(took time.Duration) {
 	for _, p := range r.packages[:min(10, len(r.packages))] {
 		fmt.Fprintf(r.out, "  %-32s %6.1f s\n", p.name, p.took.Seconds())
 	}
-	for _, name := range r.skipped {
-		fmt.Fprintf(r.out, "left to make test-full: %s\n", name)
+	for _, what := range r.skipped {
+		fmt.Fprintf(r.out, "left to make test-full: %s\n", what)
 	}
 	for _, p := range r.packages {
 		if p.failed {
 			fmt.Fprintf(r.out, "failed: %s\n", p.name)
 		}
 	}
+}
+
+// left are the tests that a run leaves to others, a line for each package of long ones.
+func left() (lines []string) {
+	for _, name := range slices.Sorted(maps.Keys(long)) {
+		lines = append(lines, fmt.Sprintf("PARTS=long, %d of %s", len(long[name]), name))
+	}
+	return append(lines, hours...)
 }

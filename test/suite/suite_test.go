@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -37,23 +38,30 @@ func TestTheEndNamesTheSlowestPackagesAndThoseThatFailed(t *testing.T) {
 }
 
 func TestThePackagesOfARun(t *testing.T) {
-	packages := []pkg{{name: "policies/a"}, {name: "controllers/migration", needsServer: true}, {name: "examples/ci"}, {name: "test/simulation"}, {name: "cmd/b", needsServer: true}}
+	packages := []pkg{{name: "policies/a"}, {name: "controllers/repair", needsServer: true}, {name: "examples/ci"}, {name: "test/simulation"}, {name: "cmd/b", needsServer: true}}
+	left := slices.Concat(hours, longTests())
 	for name, c := range map[string]struct {
 		suite suite
 		want  []group
 	}{
 		"the race detector watches those that start goroutines, and what needs no server is apart": {
-			suite{race: true}, []group{{true, true, long, []string{"controllers/migration"}}, {false, true, long, []string{"cmd/b"}}, {false, false, long, []string{"test/simulation", "policies/a"}}},
+			suite{race: true}, []group{{true, true, nil, left, []string{"controllers/repair"}}, {false, true, nil, left, []string{"cmd/b"}}, {false, false, nil, left, []string{"test/simulation", "policies/a"}}},
 		},
 		"without a C compiler nothing is watched": {
-			suite{}, []group{{false, true, long, []string{"controllers/migration"}}, {false, true, long, []string{"cmd/b"}}, {false, false, long, []string{"test/simulation", "policies/a"}}},
+			suite{}, []group{{false, true, nil, left, []string{"controllers/repair"}}, {false, true, nil, left, []string{"cmd/b"}}, {false, false, nil, left, []string{"test/simulation", "policies/a"}}},
 		},
-		"a fast run has what needs no server and is not slow": {suite{race: true, fast: true}, []group{{false, false, long, []string{"policies/a"}}}},
-		"for another Kubernetes, what needs no server is left out": {
-			suite{servers: true}, []group{{false, true, long, []string{"controllers/migration"}}, {false, true, long, []string{"cmd/b"}}},
+		"a fast run has what needs no server and is not slow": {suite{race: true, fast: true}, []group{{false, false, nil, left, []string{"policies/a"}}}},
+		"a long run has nothing but long tests": {
+			suite{race: true, long: true}, []group{{true, true, longTests(), nil, []string{"controllers/repair"}}, {false, false, longTests(), nil, []string{"test/simulation"}}},
+		},
+		"a test that is named may be a long one": {
+			suite{fast: true, goTest: []string{"-run", "TestAKill"}}, []group{{false, false, nil, hours, []string{"policies/a"}}},
+		},
+		"for another Kubernetes, what needs no server is left out, and what is long is not": {
+			suite{servers: true}, []group{{false, true, nil, hours, []string{"controllers/repair"}}, {false, true, nil, hours, []string{"cmd/b"}}},
 		},
 		"a full run watches all, and leaves no test out": {
-			suite{race: true, full: true}, []group{{true, true, nil, []string{"policies/a", "test/simulation", "cmd/b", "controllers/migration"}}},
+			suite{race: true, full: true}, []group{{true, true, nil, nil, []string{"policies/a", "test/simulation", "cmd/b", "controllers/repair"}}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +70,7 @@ func TestThePackagesOfARun(t *testing.T) {
 	}
 }
 
-func TestEachPackageThatAListNamesHasTests(t *testing.T) {
+func TestEachPackageAndTestThatAListNamesIsThere(t *testing.T) {
 	g := NewWithT(t)
 	t.Chdir("../..")
 	packages, err := list(t.Context())
@@ -73,6 +81,11 @@ func TestEachPackageThatAListNamesHasTests(t *testing.T) {
 	}
 	g.Expect(names).To(ContainElements(slices.Concat(raced, elsewhere, slow)))
 	g.Expect(packages).To(ContainElements(pkg{"controllers/migration", true}, pkg{"policies/plan", false}, pkg{"cmd/moult/migrate", true}))
+	for in, tests := range long {
+		for _, test := range tests {
+			g.Expect(exec.CommandContext(t.Context(), "git", "grep", "-q", "^func "+test+"(", in+"/*_test.go").Run()).To(Succeed(), "%s of %s", test, in)
+		}
+	}
 }
 
 func TestAChangedFileBelongsToAPackage(t *testing.T) {

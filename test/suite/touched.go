@@ -17,17 +17,18 @@ import (
 // touches them: the packages, by the folder of their module.
 var short = []struct {
 	part     string
-	packages map[string]string
+	packages map[string][]string
 	// reads matches the files of other folders that its tests read.
 	reads *regexp.Regexp
 }{
-	{"site", map[string]string{".": "./test/site"}, pages},
-	{"page", map[string]string{"test/page": "./..."}, regexp.MustCompile(`^(docs/site|policies/preview/output/testdata)/`)},
-	{"docs", map[string]string{".": "./test/guides"}, regexp.MustCompile(`^(docs/guides/|clusters/base/|policies/admission/)`)},
-	{"newcomer", map[string]string{".": "./test/newcomer"}, regexp.MustCompile(`^(docs/install\.md$|clusters/base/)`)},
-	{"scripts", map[string]string{".": "./examples/ci"}, nil},
-	{"kubevirt", map[string]string{"test/kubevirt": "./..."}, nil},
-	{"health", map[string]string{"health/argocd": "./...", "test/lua": "./..."}, nil},
+	{"long", map[string][]string{".": longPackages()}, nil},
+	{"site", map[string][]string{".": {"./test/site"}}, pages},
+	{"page", map[string][]string{"test/page": {"./..."}}, regexp.MustCompile(`^(docs/site|policies/preview/output/testdata)/`)},
+	{"docs", map[string][]string{".": {"./test/guides"}}, regexp.MustCompile(`^(docs/guides/|clusters/base/|policies/admission/)`)},
+	{"newcomer", map[string][]string{".": {"./test/newcomer"}}, regexp.MustCompile(`^(docs/install\.md$|clusters/base/)`)},
+	{"scripts", map[string][]string{".": {"./examples/ci"}}, nil},
+	{"kubevirt", map[string][]string{"test/kubevirt": {"./..."}}, nil},
+	{"health", map[string][]string{"health/argocd": {"./..."}, "test/lua": {"./..."}}, nil},
 }
 
 // pages is what becomes a page of the site.
@@ -46,7 +47,7 @@ func touched(ctx context.Context, base string, out io.Writer) error {
 	}
 	for _, s := range short {
 		for module, packages := range s.packages {
-			folders, err := output(ctx, module, "go", "list", "-deps", "-test", "-f", "{{if not .Standard}}{{.Dir}}{{end}}", packages)
+			folders, err := output(ctx, module, "go", append([]string{"list", "-deps", "-test", "-f", "{{if not .Standard}}{{.Dir}}{{end}}"}, packages...)...)
 			if err != nil {
 				return err
 			}
