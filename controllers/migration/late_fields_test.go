@@ -51,9 +51,9 @@ func (w *world) allGetTheField() {
 }
 
 // second is another API server of a control plane, which knows the CRD as it is.
-func (w *world) second(of *controlplane.ControlPlane) *controlplane.APIServer {
+func (w *world) second(of *controlplane.ControlPlane, more ...controlplane.Option) *controlplane.APIServer {
 	w.t.Helper()
-	second, err := of.SecondAPIServer()
+	second, err := of.SecondAPIServer(more...)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.t.Cleanup(func() { _ = second.Stop() })
 	w.Expect(builders.WaitServed(w.ctx, second.Config, w.crd)).To(Succeed())

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/rand"
 	"fmt"
+	"net/http"
+	"path"
 	"strconv"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/test/controlplane"
 )
 
 // The API server lists what lies under any key, and finds an object only under the key of its name.
@@ -65,4 +68,34 @@ func (w *world) annotate(name, value string) {
 	w.t.Helper()
 	_, err := w.Objects("v1").Patch(w.ctx, name, types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"written":%q}}}`, value), metav1.PatchOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
+}
+
+// A server without a cache lists both. A client that writes the one that is found by the name makes the other one look overtaken.
+func TestOfTwoObjectsWithOneNameNoneIsOvertaken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, widgets(t).Build())
+	w.Create(4)
+	stale := []byte(w.raw("object-00001"))
+	w.Flip("v1")
+	w.Eventually(func() map[string]int { // until the flip has come into force
+		w.annotate("object-00001", rand.Text())
+		return w.Stored()
+	}, soon).Should(HaveKey("v1"))
+	w.put("object-key", stale)
+	server := w.second(cp, controlplane.Flag("watch-cache", "false"))
+	w.controllerAt(intercepted(server.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if w.isObjectWrite(req) && path.Base(req.URL.Path) == "object-00001" {
+			w.annotate("object-00001", rand.Text())
+		}
+		return next.RoundTrip(req)
+	}), w.quick())
+
+	w.Eventually(w.Reason, soon).Should(BeElementOf(v1alpha1.ReasonObjectsFailed, v1alpha1.ReasonMigrated), func() string { return w.Condition().Message })
+	w.Expect(w.Condition().Message).To(ContainSubstring("default/object-00001: Misplaced: it is listed behind default/object-00003, so the key in etcd of one of the two"))
+	w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1", "v1"}))
+
+	w.Expect(w.Objects("v1").Delete(w.ctx, "object-key", metav1.DeleteOptions{})).To(Succeed(), "as the message says")
+	w.annotate("object-00001", "once")
+	w.triesAgain()
+	w.eventuallyMigrated(4)
 }

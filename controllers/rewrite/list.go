@@ -12,7 +12,7 @@ import (
 // list sends all objects on, a page at a time.
 func (w *Walk) list(ctx context.Context, pages chan<- *page) error {
 	l := &lister{Walk: w, pages: newReader(newPageSize(w.PageSize), w.newBackoff)}
-	l.pages.again = func() { l.seen = 0 }
+	l.pages.again = func() { l.seen, l.last = 0, place{} }
 	for {
 		page, err := l.page(ctx)
 		if err != nil {
@@ -23,9 +23,9 @@ func (w *Walk) list(ctx context.Context, pages chan<- *page) error {
 		}
 		w.collector.listed(l.total(page), page.ResourceVersion)
 		w.breaker.listed(keysOf(page))
-		next := page.Continue
+		next, strays := page.Continue, l.strays(page.Items)
 		select {
-		case pages <- w.keep(page):
+		case pages <- w.keep(page, strays):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -54,7 +54,7 @@ func deal(ctx context.Context, pages <-chan *page, items chan<- listed) error {
 	for p := range pages {
 		for i := range p.items {
 			select {
-			case items <- listed{&p.items[i], p.sizes[i], p}:
+			case items <- listed{&p.items[i], p.sizes[i], p, p.strays[i]}:
 			case <-ctx.Done():
 				return ctx.Err()
 			}
@@ -68,6 +68,7 @@ type lister struct {
 	*Walk
 	pages *reader
 	seen  int64
+	last  place
 }
 
 // page is the next page, for which the walk holds room.

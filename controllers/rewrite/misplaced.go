@@ -3,11 +3,14 @@ package rewrite
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // The API server lists what lies under any key of a resource in etcd, and reads one object by the key of its name. Somebody may have put an
@@ -15,6 +18,7 @@ import (
 
 const (
 	onlyThere = "its key in etcd is not that of its name. Look below /registry/%s/ for mod_revision %s. Delete the object by the name in that key, or store it under its own"
+	unordered = "it is listed behind %[1]s, so the key in etcd of one of the two is not that of its name. Look below /registry/%[2]s/ for mod_revision %[3]s and %[4]s. Delete that object by the name in its key, then write both once: the API server may list neither"
 	alsoThere = "another key in etcd has its name, too. Look below /registry/%s/ for mod_revision %s. Delete the object by the name in that key, then write this one once: the API server no longer lists it"
 )
 
@@ -63,6 +67,25 @@ func (w *Walk) lookAgain(ctx context.Context) error {
 		w.held.give(readingRoom)
 	}
 	return nil
+}
+
+// place is where an object is listed.
+type place struct{ name, resourceVersion string }
+
+// strays are why objects of a page fail that are listed out of the order of their names. Objects come in the order of their keys, so two
+// with one name, of which a request reaches one only, are never both in order.
+func (l *lister) strays(items []metav1.PartialObjectMetadata) (why map[int]string) {
+	for i := range items {
+		next := place{strings.TrimPrefix(items[i].Namespace+"/"+items[i].Name, "/"), items[i].ResourceVersion}
+		if next.name <= l.last.name {
+			if why == nil {
+				why = map[int]string{}
+			}
+			why[i] = fmt.Sprintf(unordered, words.Clip(l.last.name, maxName), l.Ownership.Group, l.last.resourceVersion, next.resourceVersion)
+		}
+		l.last = next
+	}
+	return why
 }
 
 // misplaced is an object under a key that is not that of its name.

@@ -91,20 +91,22 @@ type page struct {
 	remain atomic.Int64
 	bytes  int64
 
-	resourceVersion string // of the list
+	resourceVersion string         // of the list
+	strays          map[int]string // why an object of the page fails, by its place
 }
 
 // listed is one object of a page.
 type listed struct {
 	*metav1.PartialObjectMetadata
 
-	size int64
-	page *page
+	size  int64
+	page  *page
+	stray string // why it fails whatever it is met as; empty if it does not
 }
 
 // keep takes from a page that was read what a walk needs, and gives back the room for the rest.
-func (w *Walk) keep(list *metav1.PartialObjectMetadataList) *page {
-	p := &page{items: list.Items, sizes: make([]int64, len(list.Items)), resourceVersion: list.ResourceVersion}
+func (w *Walk) keep(list *metav1.PartialObjectMetadataList, strays map[int]string) *page {
+	p := &page{items: list.Items, sizes: make([]int64, len(list.Items)), resourceVersion: list.ResourceVersion, strays: strays}
 	for i := range p.items {
 		p.sizes[i] = int64(p.items[i].Size())
 	}

@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -245,6 +246,10 @@ func (v *visitor) affects(item *metav1.PartialObjectMetadata) bool {
 }
 
 func (v *visitor) end(o Outcome) {
+	if v.listed.stray != "" {
+		v.fail(reasonMisplaced, errors.New(v.listed.stray))
+		return
+	}
 	if o == Gone {
 		v.unfound.add(stateOf(v.listed.PartialObjectMetadata))
 	} else {

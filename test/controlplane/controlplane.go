@@ -162,10 +162,10 @@ func (cp *ControlPlane) Etcd() *Etcd { return cp.etcd }
 // KubeConfig is an admin kubeconfig for the first API server, to be written to a file for kubectl and subprocesses.
 func (cp *ControlPlane) KubeConfig() ([]byte, error) { return kubeConfig(cp.Config) }
 
-// SecondAPIServer starts one more kube-apiserver on the same etcd, with the same certificates and flags on a port of
+// SecondAPIServer starts one more kube-apiserver on the same etcd, with the same certificates and flags, and perhaps more, on a port of
 // its own, and returns when it is ready, about two seconds later. Each call adds a server; Stop of the control plane
 // stops them all.
-func (cp *ControlPlane) SecondAPIServer() (*APIServer, error) {
+func (cp *ControlPlane) SecondAPIServer(more ...Option) (*APIServer, error) {
 	cp.mu.Lock()
 	defer cp.mu.Unlock()
 	if cp.attached {
@@ -183,7 +183,7 @@ func (cp *ControlPlane) SecondAPIServer() (*APIServer, error) {
 		return nil, err
 	}
 
-	another := cp.first.another(cp.files.program(name), cp.files.pid(name), log, cp.options)
+	another := cp.first.another(cp.files.program(name), cp.files.pid(name), log, cp.options.with(more))
 	cp.others = append(cp.others, another)
 	if err := another.start(); err != nil {
 		return nil, fmt.Errorf("%s did not start: %w\n%s", name, err, cp.files.lastLogLines())

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"io"
+	"maps"
 
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
@@ -18,6 +19,15 @@ type options struct {
 func newOptions(opts []Option) options {
 	o := options{flags: map[string][]string{}}
 	for _, opt := range opts {
+		opt(&o)
+	}
+	return o
+}
+
+// with are the same options and more.
+func (o options) with(more []Option) options {
+	o.flags = maps.Clone(o.flags)
+	for _, opt := range more {
 		opt(&o)
 	}
 	return o
