@@ -2,6 +2,7 @@ package migration_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -110,13 +111,37 @@ func TestWithoutThePermissionForAPIServicesNothingIsProved(t *testing.T) {
 func TestWithoutAnAggregatorTheAPIServerAnswersByItself(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t), 7)
+	groups := fmt.Sprintf(`{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":%q}]}`, w.GR.Group)
 	w.controllerAt(intercepted(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if strings.HasPrefix(req.URL.Path, "/apis/apiregistration.k8s.io/") {
-			return refuse(req, http.StatusNotFound, "NotFound", "the server could not find the requested resource", "", nil), nil
+		switch {
+		case isAboutAPIServices(req):
+			return respond(req, http.StatusNotFound, "text/plain", "404 page not found\n", nil), nil
+		case req.URL.Path == "/apis" && req.Header.Get("Accept") == "application/json":
+			return respond(req, http.StatusOK, "application/json", groups, nil), nil
 		}
 		return next.RoundTrip(req)
 	}), w.quick())
 	w.eventuallyMigrated(7)
+}
+
+// The objects are hidden, and a proxy before the API server hides why.
+func TestAProxyThatFindsNoAPIServiceProvesNothing(t *testing.T) {
+	t.Parallel()
+	w := flippedWorld(t, widgets(t), 7)
+	w.aggregated("v1").HandOver()
+	w.controllerAt(intercepted(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if isAboutAPIServices(req) {
+			return respond(req, http.StatusNotFound, "text/html", "<html>404 Not Found</html>", nil), nil
+		}
+		return next.RoundTrip(req)
+	}), w.quick())
+	w.Eventually(w.Reason, soon).Should(BeElementOf(v1alpha1.ReasonUnavailable, v1alpha1.ReasonMigrated), func() string { return w.Condition().Message })
+	w.Expect(w.Condition().Message).To(ContainSubstring("the answer is not the API server's; look for a proxy before it"))
+	w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1", "v1"}))
+}
+
+func isAboutAPIServices(req *http.Request) bool {
+	return strings.HasPrefix(req.URL.Path, "/apis/apiregistration.k8s.io/")
 }
 
 func TestTheCommandHoldsBackFromAnAggregatedServer(t *testing.T) {

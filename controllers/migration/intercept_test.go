@@ -124,10 +124,14 @@ func (w *world) countLists(lists *atomic.Int64) interceptor {
 func refuse(req *http.Request, code int, reason, message, continueToken string, header http.Header) *http.Response {
 	body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","metadata":{"continue":%q},"status":"Failure","message":%q,"reason":%q,"code":%d}`,
 		continueToken, message, reason, code)
+	return respond(req, code, "application/json", body, header)
+}
+
+func respond(req *http.Request, code int, kind, body string, header http.Header) *http.Response {
 	if header == nil {
 		header = http.Header{}
 	}
-	header.Set("Content-Type", "application/json")
+	header.Set("Content-Type", kind)
 	return &http.Response{
 		StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: header, Body: io.NopCloser(bytes.NewBufferString(body)), ContentLength: int64(len(body)), Request: req,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +30,7 @@ func (r Route) Aggregated() bool { return r.Service != "" }
 func (c *Client) Routes(ctx context.Context, group string, versions ...string) ([]Route, error) {
 	routes := make([]Route, 0, len(versions))
 	for _, version := range versions {
-		route, err := c.route(ctx, version+"."+group)
+		route, err := c.route(ctx, version, group)
 		if err != nil {
 			return nil, err
 		}
@@ -38,15 +39,26 @@ func (c *Client) Routes(ctx context.Context, group string, versions ...string) (
 	return routes, nil
 }
 
-func (c *Client) route(ctx context.Context, name string) (Route, error) {
+// aggregation is the group of APIServices.
+const aggregation = "apiregistration.k8s.io"
+
+func (c *Client) route(ctx context.Context, version, group string) (Route, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	name := version + "." + group
 	route := Route{APIService: name}
-	answer := c.rest.Get().AbsPath("apis", "apiregistration.k8s.io", "v1", "apiservices", name).
-		SetHeader("Accept", "application/json").MaxRetries(0).Do(ctx)
-	if err := answer.Error(); apierrors.IsNotFound(err) { // also of an API server without aggregation
+	answer := c.rest.Get().AbsPath("apis", aggregation, "v1", "apiservices", name).SetHeader("Accept", "application/json").MaxRetries(0).Do(ctx)
+	err := answer.Error()
+	if IsGone(err, aggregation, name) {
 		return route, nil
-	} else if err != nil {
+	}
+	if apierrors.IsNotFound(err) {
+		err = c.withoutAggregation(ctx, group, err)
+		if err == nil {
+			return route, nil
+		}
+	}
+	if err != nil {
 		return route, fmt.Errorf("reading APIService %s: %w", name, err)
 	}
 	body, err := answer.Raw()
@@ -72,4 +84,29 @@ func (c *Client) route(ctx context.Context, name string) (Route, error) {
 		route.Service = s.Namespace + "/" + s.Name
 	}
 	return route, nil
+}
+
+// withoutAggregation makes sure that an API server has no APIServices: it lists its groups, that of the objects among them. A 404
+// alone may be that of a proxy.
+func (c *Client) withoutAggregation(ctx context.Context, group string, notFound error) error {
+	body, err := c.rest.Get().AbsPath("apis").SetHeader("Accept", "application/json").MaxRetries(0).Stream(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = body.Close() }()
+	raw, err := readBounded(body, mostOfOne, errNoLimit)
+	if err != nil {
+		return err
+	}
+	found := &metav1.APIGroupList{}
+	if err := json.Unmarshal(raw, found); err != nil {
+		return err
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(found.Groups, func(g metav1.APIGroup) bool { return g.Name == name })
+	}
+	if !has(group) || has(aggregation) {
+		return fmt.Errorf("the answer is not the API server's; look for a proxy before it: %w", notFound)
+	}
+	return nil
 }
