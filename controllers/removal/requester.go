@@ -7,7 +7,6 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -56,9 +55,9 @@ type asking struct {
 	by    ctrl.Request // the VersionRemoval that waits
 }
 
-func newRequester(c client.Client, live, known client.Reader, each eachObject, clk clock.PassiveClock) *requester {
+func newRequester(of tools, known client.Reader, clk clock.PassiveClock) *requester {
 	return &requester{
-		tools: tools{client: c, live: live, each: each}, known: known, clock: clk,
+		tools: of, known: known, clock: clk,
 		queue:  newQueue("moult-nudge", workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](ownerPoll, slowestPoll)),
 		opened: map[ctrl.Request]time.Time{}, asked: map[candidate]asking{},
 	}
@@ -122,7 +121,7 @@ func (r *requester) step(ctx context.Context, req ctrl.Request, opened time.Time
 	}
 	now, last := r.clock.Now(), r.asked[to.candidate]
 	switch {
-	case last.token != "" && last.by == req && !to.answers(last.token) && now.Sub(last.at) < ownerWait:
+	case last.token != "" && last.by == req && to.answered != last.token && now.Sub(last.at) < ownerWait:
 		return step{poll: true}, nil
 	case last.token != "" && last.by == req:
 		r.asked[to.candidate] = asking{at: last.at}
@@ -149,11 +148,11 @@ func (r *requester) applying(ctx context.Context, req ctrl.Request) (*object, er
 	if !named {
 		return nil, nil
 	}
-	found, err := r.tools.get(ctx, name)
+	found, err := r.tools.get(ctx, name, req.NamespacedName)
 	switch {
-	case apierrors.IsNotFound(err), apimeta.IsNoMatchError(err):
+	case apierrors.IsNotFound(err):
 		return nil, nil
-	case err != nil || !found.applies(req.NamespacedName):
+	case err != nil || !found.applies:
 		return nil, err
 	}
 	return found, nil

@@ -2,12 +2,13 @@ package removal
 
 import (
 	"context"
+	"maps"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
@@ -31,11 +32,13 @@ func (f *flux) Get(_ context.Context, key client.ObjectKey, into client.Object, 
 		removal.ObjectMeta = metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Labels: map[string]string{fluxName: "gate", fluxNamespace: fluxSpace}}
 		return nil
 	}
+	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+}
+
+func (f *flux) one(_ context.Context, _ schema.GroupVersionResource, _ types.NamespacedName, take func(content)) error {
 	status := map[string]any{"inventory": map[string]any{"entries": []any{map[string]any{"id": "garden_a_moult.dev_VersionRemoval"}, map[string]any{"id": "garden_b_moult.dev_VersionRemoval"}}}}
-	for k, v := range f.status {
-		status[k] = v
-	}
-	into.(*unstructured.Unstructured).Object = map[string]any{"status": status} //nolint:forcetypeassert // there is nothing else
+	maps.Copy(status, f.status)
+	take(content{"status": status})
 	return nil
 }
 
@@ -61,7 +64,7 @@ func TestGatesWaitForAToolThatWasAskedAMomentAgo(t *testing.T) {
 	g := NewWithT(t)
 	now := testingclock.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	f := &flux{asked: map[string]int{}}
-	r := newRequester(f, f, f, f.each, now)
+	r := newRequester(tools{f, f.one, f.each}, f, now)
 	defer r.queue.ShutDown()
 	next := func(after time.Duration, name string, opened time.Time) step {
 		now.SetTime(now.Now().Add(after))

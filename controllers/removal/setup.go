@@ -2,6 +2,7 @@ package removal
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/metrics"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/keymutex"
@@ -57,11 +59,11 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 		states: newStateStore(), approving: keymutex.NewHashed(64), metrics: controller.NewMetrics(mgr, recorder()),
 	}
 	if opts.RequestReconcile {
-		each, err := eachOf(mgr, opts.Clock)
+		objects, err := rewrite.NewClient(mgr.GetConfig(), mgr.GetHTTPClient())
 		if err != nil {
-			return fmt.Errorf("client for Kustomizations: %w", err)
+			return fmt.Errorf("client for Kustomizations and Applications: %w", err)
 		}
-		r.requester = newRequester(mgr.GetClient(), mgr.GetAPIReader(), cached, each, opts.Clock)
+		r.requester = newRequester(tools{mgr.GetClient(), oneOf(objects), eachOf(objects, opts.Clock)}, cached, opts.Clock)
 		if err := mgr.Add(r.requester); err != nil {
 			return err
 		}
@@ -81,13 +83,25 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 	return r.watch(mgr, known)
 }
 
-// eachOf reads from the API server.
-func eachOf(mgr manager.Manager, clk clock.Clock) (eachObject, error) {
-	objects, err := rewrite.NewClient(mgr.GetConfig(), mgr.GetHTTPClient())
+// oneOf and eachOf read from the API server.
+func oneOf(objects *rewrite.Client) oneObject {
+	return func(ctx context.Context, of schema.GroupVersionResource, name types.NamespacedName, take func(content)) error {
+		return objects.TakeWhole(ctx, of, name, func(raw []byte) error {
+			read := content{}
+			if err := json.Unmarshal(raw, &read); err != nil {
+				return err
+			}
+			take(read)
+			return nil
+		})
+	}
+}
+
+func eachOf(objects *rewrite.Client, clk clock.Clock) eachObject {
 	return func(ctx context.Context, of schema.GroupVersionResource, again func(), take func([]map[string]any) error) error {
 		_, err := objects.EachWhole(ctx, of, clk, again, func(page []map[string]any, _ int64) error { return take(page) })
 		return err
-	}, err
+	}
 }
 
 func crdNameOf(o client.Object) []string {

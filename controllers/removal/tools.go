@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -70,33 +71,40 @@ func argoOwner(removal *v1alpha1.VersionRemoval) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, name != ""
 }
 
-// object is a Kustomization or an Application as it was read.
+// object is what a Kustomization or an Application shows of a VersionRemoval.
 type object struct {
 	candidate
-	content map[string]any
+
+	// applies reports whether the tool's own inventory has the VersionRemoval. What a Kustomization applies to another cluster is
+	// another VersionRemoval.
+	applies bool
+	// answered is the request that a Kustomization has answered, and is ready after; empty if it is not ready.
+	answered string
 }
 
-// applies reports whether the tool's own inventory has a VersionRemoval. What a
-// Kustomization applies to another cluster is another VersionRemoval.
-func (o *object) applies(removal types.NamespacedName) bool {
-	if o.kind == application {
+// objectOf judges what was read.
+func objectOf(name candidate, content content, removal types.NamespacedName) *object {
+	o := &object{candidate: name}
+	if name.kind == application {
 		want := map[string]string{"group": v1alpha1.GroupVersion.Group, "kind": "VersionRemoval", "namespace": removal.Namespace, "name": removal.Name}
-		return o.has([]string{"status", "resources"}, want)
+		o.applies = content.has([]string{"status", "resources"}, want)
+		return o
 	}
-	_, remote, _ := unstructured.NestedFieldNoCopy(o.content, "spec", "kubeConfig")
+	_, remote, _ := unstructured.NestedFieldNoCopy(content, "spec", "kubeConfig")
 	id := fmt.Sprintf("%s_%s_%s_VersionRemoval", removal.Namespace, removal.Name, v1alpha1.GroupVersion.Group) // as in github.com/fluxcd/cli-utils/pkg/object
-	return !remote && o.has([]string{"status", "inventory", "entries"}, map[string]string{"id": id})
+	o.applies = !remote && content.has([]string{"status", "inventory", "entries"}, map[string]string{"id": id})
+	if content.has([]string{"status", "conditions"}, map[string]string{"type": meta.ReadyCondition, "status": "True"}) {
+		o.answered, _, _ = unstructured.NestedString(content, "status", "lastHandledReconcileAt")
+	}
+	return o
 }
 
-// answers reports whether a Kustomization has answered a request and is ready.
-func (o *object) answers(token string) bool {
-	at, _, _ := unstructured.NestedString(o.content, "status", "lastHandledReconcileAt")
-	return at == token && o.has([]string{"status", "conditions"}, map[string]string{"type": meta.ReadyCondition, "status": "True"})
-}
+// content is a whole object, which is not kept.
+type content map[string]any
 
 // has reports whether a list has an item with such fields.
-func (o *object) has(list []string, want map[string]string) bool {
-	items, _, _ := unstructured.NestedFieldNoCopy(o.content, list...)
+func (c content) has(list []string, want map[string]string) bool {
+	items, _, _ := unstructured.NestedFieldNoCopy(c, list...)
 	all, _ := items.([]any)
 	for _, item := range all {
 		fields, _ := item.(map[string]any)
@@ -111,31 +119,38 @@ func (o *object) has(list []string, want map[string]string) bool {
 	return false
 }
 
-// tools reads the objects of Flux and Argo CD, and annotates them.
+// tools reads the objects of Flux and Argo CD, and annotates them. How many there are, and how large each is, is up to tenants. So no more
+// are held than there is room for.
 type tools struct {
 	client client.Client
-	live   client.Reader
+	one    oneObject
 	each   eachObject
 }
 
-// eachObject hands over all objects of a resource, whole, a page at a time. They are as many and as large as tenants want, so no
-// more are held than there is room for. If the list starts anew, again is called, and they all come once more.
+// oneObject hands over one whole object of a resource.
+type oneObject func(ctx context.Context, of schema.GroupVersionResource, name types.NamespacedName, take func(content)) error
+
+// eachObject hands over all objects of a resource, whole, a page at a time. If the list starts anew, again is called, and they all come
+// once more.
 type eachObject func(ctx context.Context, of schema.GroupVersionResource, again func(), take func(page []map[string]any) error) error
 
-var kustomizations = kustomization.GroupVersion().WithResource("kustomizations")
+var resources = map[schema.GroupVersionKind]schema.GroupVersionResource{
+	kustomization: kustomization.GroupVersion().WithResource("kustomizations"),
+	application:   application.GroupVersion().WithResource("applications"),
+}
 
-func (t tools) get(ctx context.Context, name candidate) (*object, error) {
-	o := &unstructured.Unstructured{}
-	o.SetGroupVersionKind(name.kind)
-	if err := t.live.Get(ctx, name.NamespacedName, o); err != nil {
+// get reads the object of a tool, for what it shows of a VersionRemoval.
+func (t tools) get(ctx context.Context, name candidate, removal types.NamespacedName) (o *object, err error) {
+	err = t.one(ctx, resources[name.kind], name.NamespacedName, func(c content) { o = objectOf(name, c, removal) })
+	if err != nil {
 		return nil, fmt.Errorf("reading %s %s: %w", name.kind.Kind, name, err)
 	}
-	return &object{candidate: name, content: o.Object}, nil
+	return o, nil
 }
 
 // dependents are the Kustomizations that depend on owner.
 func (t tools) dependents(ctx context.Context, owner candidate) (names []candidate, err error) {
-	err = t.each(ctx, kustomizations, func() { names = nil }, func(page []map[string]any) error {
+	err = t.each(ctx, resources[kustomization], func() { names = nil }, func(page []map[string]any) error {
 		for _, content := range page {
 			item := &unstructured.Unstructured{Object: content}
 			if dependsOn(item, owner.NamespacedName) {
@@ -162,7 +177,7 @@ func dependsOn(item *unstructured.Unstructured, owner types.NamespacedName) bool
 }
 
 func (t tools) annotate(ctx context.Context, to candidate, key, value string) error {
-	o := &unstructured.Unstructured{}
+	o := &metav1.PartialObjectMetadata{} // the answer may be short
 	o.SetGroupVersionKind(to.kind)
 	o.SetName(to.Name)
 	o.SetNamespace(to.Namespace)

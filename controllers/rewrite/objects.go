@@ -81,17 +81,18 @@ func (c *Client) Resource(gvr schema.GroupVersionResource) Objects {
 	return &resource{client: c, gvr: gvr}
 }
 
-// Whole reads one object with all it holds, as JSON. Everything else here reads
+// Whole reads one object with all it holds, as JSON, of 8 MiB at most. Everything else here reads
 // metadata only.
 func (c *Client) Whole(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	r := &resource{client: c, gvr: gvr}
-	answer := c.rest.Get().AbsPath(r.path(key)...).SetHeader("Accept", "application/json").MaxRetries(0).Do(ctx)
-	if err := answer.Error(); err != nil { // that of Raw does not have the API server's words
+	body, err := c.rest.Get().AbsPath(r.path(key)...).SetHeader("Accept", "application/json").MaxRetries(0).Stream(ctx)
+	if err != nil {
 		return nil, err
 	}
-	return answer.Raw()
+	defer func() { _ = body.Close() }()
+	return readBounded(body, mostOfOne, errNoEnd)
 }
 
 // WholePage is one page of objects with all that they hold. It is ErrPageTooLarge above so many bytes, unless it has a
@@ -177,11 +178,14 @@ func decode(raw []byte, into interface {
 	return err
 }
 
-// mostOfOne is how long a page of one object may be, in bytes. The API server takes requests of 3 MiB, and adds managedFields.
+// mostOfOne is how long one object, or a page of one, may be, in bytes. The API server takes requests of 3 MiB, and adds managedFields.
 const mostOfOne = 8 << 20
 
 // errNoLimit is of servers such as aggregated ones that send all objects, however few they are asked for.
 var errNoLimit = fmt.Errorf("a list of one object is longer than %d MiB: the server that answers takes no notice of a limit", mostOfOne>>20)
+
+// errNoEnd is of what is no object of an API server.
+var errNoEnd = fmt.Errorf("the answer is longer than the %d MiB that one object may take", mostOfOne>>20)
 
 // readList reads a page that is no longer than so many bytes. One object is taken as it is.
 func readList(body io.Reader, limit, most int64) ([]byte, error) {

@@ -94,7 +94,7 @@ func (c *Client) withoutAggregation(ctx context.Context, group string, notFound 
 		return err
 	}
 	defer func() { _ = body.Close() }()
-	raw, err := readBounded(body, mostOfOne, errNoLimit)
+	raw, err := readBounded(body, mostOfOne, errNoEnd)
 	if err != nil {
 		return err
 	}
