@@ -2,12 +2,13 @@ package removal
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,7 +36,7 @@ type crdReader struct {
 // readCRD is a CRD as it was read last. One caller reads, others wait for it.
 type readCRD struct {
 	mu      sync.Mutex
-	crd     *apiextensionsv1.CustomResourceDefinition // as slim leaves it; nil if there is none
+	crd     *apiextensionsv1.CustomResourceDefinition // as keptOf leaves it; nil if there is none
 	at      time.Time
 	changed atomic.Bool // since the read began
 }
@@ -102,24 +103,31 @@ func (r *crdReader) refresh(ctx context.Context, name string, known *readCRD) (*
 		r.forget(name, known)
 		return nil, err
 	}
-	r.slim(crd)
-	known.crd, known.at = crd, now
-	return crd, nil
+	known.crd, known.at = r.keptOf(crd), now
+	return known.crd, nil
 }
 
-// slim drops what is never looked at and can be large: schemas, labels, and annotations such as that of the last client-side apply. A tenant's
-// VersionRemovals may name all CRDs of the cluster.
-func (r *crdReader) slim(crd *apiextensionsv1.CustomResourceDefinition) {
-	for i := range crd.Spec.Versions {
-		crd.Spec.Versions[i].Schema = nil
-	}
-	needed := labelorigin.Annotations(crd.Annotations, r.labelKey)
-	for key, value := range crd.Annotations {
-		if strings.HasPrefix(key, v1alpha1.GroupVersion.Group+"/") {
-			needed[key] = value
+// keptOf is what is looked at of a CRD: a CRD can be megabytes, and a tenant's VersionRemovals may name all of the cluster.
+func (r *crdReader) keptOf(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
+	is := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
+		Name: crd.Name, UID: crd.UID, ResourceVersion: crd.ResourceVersion, Generation: crd.Generation, DeletionTimestamp: crd.DeletionTimestamp,
+		Labels: labelorigin.Labels(crd.Labels, r.labelKey), Annotations: labelorigin.Annotations(crd.Annotations, r.labelKey),
+		ManagedFields: labelorigin.Entries(crd.ManagedFields, r.labelKey, v1alpha1.VersionsRemovable),
+	}}
+	for _, key := range []string{v1alpha1.RepairOwnersAnnotation, v1alpha1.MigrateStashesAnnotation, v1alpha1.GateNamespacesAnnotation, v1alpha1.BackupAnnotation} {
+		if value, ok := crd.Annotations[key]; ok {
+			is.Annotations[key] = value
 		}
 	}
-	crd.Annotations, crd.Labels = needed, labelorigin.Labels(crd.Labels, r.labelKey)
+	is.Spec.Group, is.Spec.Names, is.Spec.Scope = crd.Spec.Group, crd.Spec.Names, crd.Spec.Scope
+	for _, v := range crd.Spec.Versions {
+		is.Spec.Versions = append(is.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{Name: v.Name, Served: v.Served, Storage: v.Storage})
+	}
+	is.Status.StoredVersions = crd.Status.StoredVersions
+	if c := apihelpers.FindCRDCondition(crd, v1alpha1.VersionsRemovable); c != nil {
+		is.Status.Conditions = append(is.Status.Conditions, *c)
+	}
+	return is
 }
 
 // forget drops an entry that holds nothing.

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	crds "github.com/moult-dev/moult/api/crd"
 )
@@ -13,6 +14,36 @@ import (
 func Needs(entry metav1.ManagedFieldsEntry, labelKey string) bool {
 	return toolNamed(entry.Manager) != NoTool || crds.OwnsField(entry, "metadata", "labels", labelKey) ||
 		crds.OwnsField(entry, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
+}
+
+// Entries are what is needed of managedFields for a verdict, and to see who holds some conditions. A tool owns each label that it has
+// applied.
+func Entries(entries []metav1.ManagedFieldsEntry, labelKey string, conditions ...string) (kept []metav1.ManagedFieldsEntry) {
+	needed := fieldpath.NewSet(
+		fieldpath.MakePathOrDie("metadata", "labels", labelKey), fieldpath.MakePathOrDie("metadata", "annotations", corev1.LastAppliedConfigAnnotation))
+	for _, where := range []string{"labels", "annotations"} {
+		needed.Insert(fieldpath.MakePathOrDie("metadata", where, fluxApply))
+	}
+	for _, condition := range conditions {
+		at := []any{"status", "conditions", fieldpath.KeyByFields("type", condition)}
+		needed.Insert(fieldpath.MakePathOrDie(at...))
+		for _, field := range []string{"type", "status", "reason", "message", "lastTransitionTime", "observedGeneration"} {
+			needed.Insert(fieldpath.MakePathOrDie(append(at, field)...))
+		}
+	}
+	for _, entry := range entries {
+		fields := fieldpath.NewSet()
+		if entry.FieldsV1 != nil && fields.FromJSON(entry.FieldsV1.GetRawReader()) == nil {
+			fields = fields.Intersection(needed)
+		}
+		raw, err := fields.ToJSON()
+		if err != nil || fields.Empty() && toolNamed(entry.Manager) == NoTool {
+			continue
+		}
+		entry.FieldsV1 = metav1.NewFieldsV1(string(raw))
+		kept = append(kept, entry)
+	}
+	return kept
 }
 
 // Annotations are those that are needed for a verdict. The one of the last client-side apply holds a whole CRD; of it
