@@ -93,5 +93,5 @@ func (r *Repair) visit(ctx context.Context, at schema.GroupVersionResource, item
 	if r.DryRun {
 		client = client.DryRun()
 	}
-	return (&visit{Repair: r, at: at, room: room, objects: room.In(client.Resource(at)), item: item}).run(ctx)
+	return (&visit{Repair: r, at: at, room: room, objects: room.In(client.Resource(at)), listed: item, item: item}).run(ctx)
 }

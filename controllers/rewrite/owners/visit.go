@@ -24,6 +24,7 @@ type visit struct {
 	at      schema.GroupVersionResource
 	room    *rewrite.Visit
 	objects rewrite.Objects
+	listed  *metav1.PartialObjectMetadata
 	item    *metav1.PartialObjectMetadata // as it was read last
 	races   int
 	// unsure is what a write was to move that was never answered, and may have been carried out.
@@ -198,6 +199,8 @@ func (v *visit) refused(ctx context.Context, err error, items []repairs.Item) (a
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
+	case v.isElsewhere(fresh, getErr):
+		v.leave(fmt.Errorf("its key in etcd is not that of its name, or another key has its name, too; look in etcd for mod_revision %s", v.listed.ResourceVersion), items)
 	case rewrite.IsGone(getErr, v.at.Group, v.item.Name):
 		return false, nil
 	case getErr != nil:
@@ -211,6 +214,28 @@ func (v *visit) refused(ctx context.Context, err error, items []repairs.Item) (a
 		v.leave(err, items)
 	}
 	return false, nil
+}
+
+// unmet is an object as it was listed, where another one, or none, was read by its name.
+type unmet struct {
+	at              schema.GroupVersionResource
+	name            types.NamespacedName
+	resourceVersion string
+}
+
+// isElsewhere reports whether an object is listed as in the look before, where it was not met by its name either: the API server lists
+// what lies under any key in etcd. One that was deleted or written since is not listed so again, and each first time asks for another look.
+func (v *visit) isElsewhere(fresh *metav1.PartialObjectMetadata, err error) bool {
+	met := err == nil && fresh.UID == v.item.UID && fresh.ResourceVersion == v.item.ResourceVersion
+	if met || err != nil && !rewrite.IsGone(err, v.at.Group, v.item.Name) || v.item != v.listed {
+		return false
+	}
+	as := unmet{v.at, v.name(), v.listed.ResourceVersion}
+	if v.Times(as) > 0 {
+		return true
+	}
+	v.Did(as)
+	return false
 }
 
 // leave keeps why the references of a write were not moved.
