@@ -93,9 +93,10 @@ func kustomizationsBelow(dir string) (found []string) {
 	if KustomizationIn(dir) != "" {
 		return nil
 	}
-	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	itself := dir + string(filepath.Separator) + "." // WalkDir does not follow a link
+	_ = filepath.WalkDir(itself, func(path string, entry fs.DirEntry, err error) error {
 		switch {
-		case err != nil || !entry.IsDir():
+		case err != nil || !entry.IsDir() || path == itself:
 			return nil //nolint:nilerr // what cannot be read, the build will tell
 		case entry.Name() == ".git":
 			return filepath.SkipDir
@@ -107,7 +108,8 @@ func kustomizationsBelow(dir string) (found []string) {
 	return found
 }
 
-// namedBy are the paths in root that stand anywhere in the kustomization of a folder; none for what has none.
+// namedBy are the paths in root that stand anywhere in the kustomization of a folder; none for what has none. Kustomize reads them as seen
+// from the folder itself, wherever a link to it lies.
 func namedBy(dir, root string) []string {
 	file := KustomizationIn(dir)
 	if file == "" {
@@ -119,6 +121,9 @@ func namedBy(dir, root string) []string {
 	}
 	var read any
 	if unpacking.Bounded(content) != nil || yaml.Unmarshal(content, &read) != nil {
+		return nil
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil || !below(root, dir) {
 		return nil
 	}
 	var paths []string

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -52,7 +51,7 @@ func within(t *files.Tree, dir string, depth int) (*charts.Chart, error) {
 		return nil, fmt.Errorf("the charts at %s name one another", t.Relative(dir))
 	}
 	t.Reads.Folder(dir)
-	if err := pointersIn(dir); err != nil {
+	if err := pointersIn(t, dir); err != nil {
 		return nil, err
 	}
 	chart, err := charts.Folder(dir, t.Root)
@@ -77,12 +76,14 @@ func within(t *files.Tree, dir string, depth int) (*charts.Chart, error) {
 }
 
 // pointersIn is an error if a file of a chart is not here: what it makes would be another thing.
-func pointersIn(dir string) error {
-	return filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() || !files.IsData(file) && filepath.Ext(file) != ".tgz" {
-			return err
+func pointersIn(t *files.Tree, dir string) error {
+	all := func(string) bool { return false }
+	return t.Each(dir+string(filepath.Separator)+".", all, func(file string) error {
+		t.Reads.File(file) // it may lie behind a link
+		if !files.IsData(file) && filepath.Ext(file) != ".tgz" {
+			return nil
 		}
-		_, err = render.ReadRegular(file)
+		_, err := render.ReadRegular(file)
 		return err
 	})
 }

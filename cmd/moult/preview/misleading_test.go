@@ -215,8 +215,20 @@ spec:
 	  -f https://example.com/2.0.0/crds.yaml
 `}},
 	"what a broken folder is made of": {common: files{"clusters/a/k.yaml": fluxTo("./crds", ""), "crds/kustomization.yaml": "resources: [w.yaml, none.yaml]\n"}, base: files{"crds/w.yaml": widgetsCRD}, head: files{"crds/w.yaml": without}},
-	"what gzip has packed":            {base: files{"d/c.yaml": gzipped(widgetsCRD)}, head: files{"d/c.yaml": gzipped(without)}},
-	"a Flux Kustomization goes":       {common: files{"crds/w.yaml": widgetsCRD, "clusters/a/x.yaml": aConfigMap}, base: files{"clusters/a/k.yaml": fluxTo("./crds", "")}},
+	"what a folder behind a link is built of": {
+		common: files{"clusters/a/k.yaml": fluxTo("./o", ""), "o/kustomization.yaml": "resources: [../link, none.yaml]\n", "link": "link:deep/real", "deep/real/kustomization.yaml": "resources: [../crds]\n", "deep/crds/w.yaml": widgetsCRD},
+		base:   files{"deep/crds/kustomization.yaml": "resources: [w.yaml]\n"}, head: files{"deep/crds/kustomization.yaml": "resources: [w.yaml]\npatches:\n" + removesFirst},
+	},
+	"what a folder without a kustomization behind a link is built of": {
+		common: files{"clusters/a/k.yaml": fluxTo("./link", ""), "link": "link:deep/real", "deep/real/x/kustomization.yaml": "resources: [../../crds]\n", "deep/real/x.yaml": "kind: {{ x }}\n", "deep/crds/w.yaml": widgetsCRD},
+		base:   files{"deep/crds/kustomization.yaml": "resources: [w.yaml]\n"}, head: files{"deep/crds/kustomization.yaml": "resources: [w.yaml]\npatches:\n" + removesFirst},
+	},
+	"a pointer in a folder of a chart behind a link": {
+		common: files{"apps/a.yaml": appTo("a", "c", own, ""), "c/Chart.yaml": chartC, "c/files": "link:../f", "c/templates/w.yaml": "{{ with (.Files.Get \"files/w.txt\" | fromYaml).crd }}{{ toYaml . }}{{ end }}\n"},
+		base:   files{"f/w.txt": lfs("a")}, head: files{"f/w.txt": lfs("b")},
+	},
+	"what gzip has packed":      {base: files{"d/c.yaml": gzipped(widgetsCRD)}, head: files{"d/c.yaml": gzipped(without)}},
+	"a Flux Kustomization goes": {common: files{"crds/w.yaml": widgetsCRD, "clusters/a/x.yaml": aConfigMap}, base: files{"clusters/a/k.yaml": fluxTo("./crds", "")}},
 }
 
 func halved(crd string) string {
