@@ -108,6 +108,9 @@ func (s *scan) otherTools(ctx context.Context, below, file string) error {
 			about += s.decides(tool, file, text)
 		}
 	}
+	if hasCommands && commands.MayRun(content) && strings.HasSuffix(at, ".py") {
+		content = s.withModules(file, content)
+	}
 	if hasCommands && commands.MayRun(content) || detect.YAML.MatchString(at) && bytes.Contains(content, []byte("crd")) {
 		found := commands.In(file, content)
 		if found.About != "" {

@@ -268,6 +268,7 @@ func TestWhatBringsNothingBeforeAndAfterIsNoReasonToAsk(t *testing.T) {
 		"Terraform's providers beside a chart":               bump("tf/main.tf", providers+releaseOf, nil),
 		"a module beside a chart with a version":             bump("tf/m.tf", "module \"m\" {\n  source = \"x/vpc/aws\"\n  version = \"1.0.0\"\n}\n", files{"tf/main.tf": strings.Replace(releaseOf, "var.release", "local.version", 1) + "locals {\n  version = \"1\"\n}\n"}),
 		"what a pipeline checks its own repository out with": {base: files{workflow: workflowOf("    - run: kubectl apply -f " + crdsAt + "\n")}, head: files{workflow: strings.Replace(workflowOf("    - run: kubectl apply -f "+crdsAt+"\n"), "@v4", "@v5", 1)}},
+		"a variable of a module that no command has":         bump("conf.py", "CRDS = 'https://example.com/crds.yaml'\nIMAGE = '1.0.0'\n", inFlux(files{"up.py": "from conf import CRDS, IMAGE\nrun(['kubectl', 'apply', '-f', CRDS])\n"})),
 		"a program that a pipeline fetches":                  bump(workflow, workflowOf("    - run: |\n        curl -LO https://example.com/1.0.0/bin/linux/amd64/kubectl\n        kubectl apply -f b\n"), files{"b/w.yaml": widgetsCRD}),
 		"a chart that a pipeline writes into a file":         bump(workflow, workflowOf("    - run: helm template c r/c --version 1.0.0 > w.yaml\n"), nil),
 		"the language of a pipeline":                         bump(workflow, workflowOf("    - uses: actions/setup-go@v5\n      with:\n        go-version: 1.0.0\n    - run: helm upgrade c r/c --version ${{ env.version }}\n"), nil),
