@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ func (f *follower) argoCDSource(ctx context.Context, u *delivery.Unit, d deliver
 	source, unseen := d.Settings, u.Unseen
 	path := source.Text("path")
 	switch {
-	case source.Text("chart") != "":
+	case source.Text("chart") != "", source.Text("ref") == "" && argocd.IsArtifact(source):
 		f.argoCDChart(ctx, u, source, "")
 		return
 	case path == "" && source.Text("ref") != "":
@@ -110,7 +111,7 @@ func (f *follower) argoCDChart(ctx context.Context, u *delivery.Unit, source *de
 	}
 	u.Unseen = fmt.Sprintf("%s is a chart", source.Text("path"))
 	if dir == "" {
-		u.Unseen = strings.TrimSpace(fmt.Sprintf("it comes from the chart %s %s", source.Text("chart"), source.Text("targetRevision")))
+		u.Unseen = strings.TrimSpace(fmt.Sprintf("it comes from the chart %s %s", cmp.Or(source.Text("chart"), source.Text("repoURL")), source.Text("targetRevision")))
 	}
 	f.hideChart(u, source, dir)
 	if f.releases != nil {

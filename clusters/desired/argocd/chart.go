@@ -65,8 +65,15 @@ func chartOf(ctx context.Context, r helm.Renderer, u *delivery.Unit, source *del
 		return chart, err
 	}
 	repository := source.Text("repoURL")
+	if IsArtifact(source) && source.Text("chart") == "" {
+		reference := charts.Reference{Repository: repository, Version: source.Text("targetRevision")}
+		if !rangeOfVersions.MatchString(reference.Version) {
+			reference.Tag, reference.Version = cmp.Or(reference.Version, "latest"), ""
+		}
+		return r.Chart(ctx, reference)
+	}
 	if repository != "" && !strings.Contains(repository, "://") {
-		repository = "oci://" + repository // Argo CD writes registries without a scheme
+		repository = registry + repository // Argo CD writes registries without a scheme
 	}
 	return r.Chart(ctx, charts.Reference{Repository: repository, Name: source.Text("chart"), Version: source.Text("targetRevision")})
 }

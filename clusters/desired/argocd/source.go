@@ -2,6 +2,7 @@ package argocd
 
 import (
 	"io/fs"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,9 +14,13 @@ import (
 )
 
 // Elsewhere is the repository of a source, if that is not the one that the Application itself was found in. An
-// Application is found in the repository that the Application around it is taken from. Nothing names the repository of an entry point.
+// Application is found in the repository that the Application around it is taken from. Nothing names the repository of an entry point. A
+// registry is no repository of Git.
 func Elsewhere(u *delivery.Unit, source *delivery.Object) string {
 	url := source.Text("repoURL")
+	if strings.HasPrefix(url, registry) {
+		return url
+	}
 	for around := u.Parent; around != nil && url != "" && !strings.Contains(url, "{{"); around = around.Parent {
 		if around.Tool != delivery.ArgoCD || around.Unseen != "" && len(around.Dirs) == 0 {
 			continue
@@ -34,6 +39,15 @@ func Elsewhere(u *delivery.Unit, source *delivery.Object) string {
 		}
 	}
 	return ""
+}
+
+// registry is what the address of an artifact begins with.
+const registry = "oci://"
+
+// IsArtifact reports whether a source is all of an artifact in a registry, as a rule a chart.
+// https://argo-cd.readthedocs.io/en/stable/user-guide/oci/
+func IsArtifact(source *delivery.Object) bool {
+	return strings.HasPrefix(source.Text("repoURL"), registry) && path.Clean(source.Text("path")) == "."
 }
 
 // IsPin guesses whether a revision stays where it is: a version or a hash, not a branch.
@@ -75,8 +89,8 @@ func Overrides(u *delivery.Unit, dir string) []string {
 }
 
 // NotAsItLies says why Argo CD builds something else than what is in a folder, empty if it does not.
-func NotAsItLies(t *files.Tree, u *delivery.Unit, source *delivery.Object, path string) string {
-	dir := t.Folder(path)
+func NotAsItLies(t *files.Tree, u *delivery.Unit, source *delivery.Object, at string) string {
+	dir := t.Folder(at)
 	if dir == "" {
 		return ""
 	}
