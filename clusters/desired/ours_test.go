@@ -84,6 +84,18 @@ func TestARemoteBaseOfTheOwnRepositoryIsMadeOfItsFolder(t *testing.T) {
 	g.Expect(fingerprint("https://git/theirs", "main", crd("y"))).To(Equal(fingerprint("https://git/theirs", "main", crd("x"))))
 }
 
+// A chart may be given the address of this repository as a value, and takes nothing from it.
+func TestAnAddressAmongValuesIsNoRemoteBase(t *testing.T) {
+	g := NewWithT(t)
+	fingerprint := func(content string) string {
+		tree := opened(t, files{"entry/kustomization.yaml": "resources: [a.yaml]\nhelmCharts: [{name: c, repo: 'https://charts.example.com', valuesInline: {of: 'https://git/ours'}}]\n", "entry/a.yaml": app("a", "source: {repoURL: 'https://git/ours', path: a}"), "a/x.yaml": crd("x"), "beside/x.txt": content})
+		cluster, err := desired.Follow(t.Context(), cloned(t, tree, "https://git/ours"), "entry", desired.Options{Network: network.Offline()})
+		g.Expect(err).NotTo(HaveOccurred())
+		return cluster.Unseen[0].Fingerprint
+	}
+	g.Expect(fingerprint("x")).To(Equal(fingerprint("y")))
+}
+
 // The root of another repository is not that of this one, whatever an ApplicationSet makes of it.
 func TestAnApplicationSetOfAnotherRepositoryTakesNothingFromThisOne(t *testing.T) {
 	g := NewWithT(t)

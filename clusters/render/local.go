@@ -35,29 +35,47 @@ func Local(dir, root string) []string {
 	return files
 }
 
+// inflating is the kind of what configures a generator that takes in charts.
+const inflating = "HelmChartInflationGenerator"
+
 // mayTakeCharts reports whether a kustomization takes in charts, or a file that configures its generators does.
 func mayTakeCharts(file string) bool {
 	content, err := ReadRegular(file)
-	var read any
+	var read map[string]any
 	if err != nil || unpacking.Bounded(content) != nil || yaml.Unmarshal(content, &read) != nil {
 		return true
 	}
-	isOfHelm := func(content []byte) bool { return bytes.Contains(bytes.ToLower(content), []byte("helm")) }
-	return isOfHelm(content) || slices.ContainsFunc(configurations(read), func(name string) bool {
-		content, err := ReadRegular(filepath.Join(filepath.Dir(file), filepath.FromSlash(name)))
-		return err == nil && isOfHelm(content)
-	})
+	takes := func(name string) bool {
+		if slices.Contains(textsOf([]byte(name)), inflating) { // it may be written in place of a file
+			return true
+		}
+		at := filepath.Join(filepath.Dir(file), filepath.FromSlash(name))
+		content, err := ReadRegular(at)
+		isFolder := err != nil && isDir(at)
+		return isFolder || err == nil && slices.Contains(textsOf(content), inflating)
+	}
+	return read[helmCharts] != nil || read[helmChartInflation] != nil || slices.ContainsFunc(configurations(read), takes)
 }
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// helmCharts and helmChartInflation are the fields of a kustomization that take in charts. What they hold is values, for the most part.
+const helmCharts, helmChartInflation = "helmCharts", "helmChartInflationGenerator"
 
 // OwnBases are the folders, from the root, that a folder takes as remote bases from the repository at an address, and their revisions.
 func OwnBases(dir, root, address string) map[string]string {
 	own := map[string]string{}
 	for _, path := range reachable(dir, root) {
 		content, err := ReadRegular(KustomizationIn(path))
-		var read any
+		var read map[string]any
 		if err != nil || unpacking.Bounded(content) != nil || yaml.Unmarshal(content, &read) != nil {
 			continue
 		}
+		delete(read, helmCharts)
+		delete(read, helmChartInflation)
 		for _, name := range texts(read) {
 			base, isRemote := remoteBaseOf(name)
 			if inside, found := strings.CutPrefix(network.Normal(base.address), network.Normal(address)); found && isRemote && address != "" {

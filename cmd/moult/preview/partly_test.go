@@ -54,6 +54,7 @@ func TestWhatCannotBeHadHidesOnlyItself(t *testing.T) {
 		"what is copied by a name":     {remote + "replacements: [{source: {name: it, fieldPath: spec}, targets: [{select: {kind: X}, fieldPaths: [spec]}]}]\n", nil, files{"it.yaml": other}, changes},
 		"beside what is copied":        {remote + "replacements: [{source: {kind: X, fieldPath: spec}, targets: [{select: {kind: X}, fieldPaths: [spec]}]}]\n", nil, files{"it.yaml": other}, same},
 		"beside where names are":       {"resources: [crd.yaml, it.yaml, 'https://github.com/example/it?ref=v1', below]\n", files{"below/kustomization.yaml": "resources: [x.yaml]\nreplacements: [{source: {name: x, fieldPath: spec}, targets: [{select: {kind: X}, fieldPaths: [spec]}]}]\n", "below/x.yaml": strings.Replace(dashboard, "name: it", "name: x", 1)}, files{"it.yaml": other}, same},
+		"what is no part of it":        {strings.Replace(remote, "it.yaml", "it.yaml, helmrelease.yaml", 1), files{"helmrelease.yaml": strings.Replace(dashboard, "name: it", "name: helm", 1)}, files{"notes.yaml": "x: 2\n"}, same},
 		"a manifest beside a chart":    {helm, nil, files{"it.yaml": other}, same},
 		"a version beside a chart":     {helm, nil, files{"crd.yaml": less}, named},
 		"the chart's version":          {helm, nil, files{"kustomization.yaml": strings.Replace(helm, "1.0.0", "2.0.0", 1)}, changes},
