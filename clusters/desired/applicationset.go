@@ -3,6 +3,7 @@ package desired
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -98,9 +99,18 @@ func (f *follower) hideSet(ctx context.Context, h *hidden, set *delivery.Object,
 		f.hideNowhere(h, set, source, around)
 		for _, dir := range f.foldersLike(set, source.Path) {
 			f.hideOtherwise(h, set, source, dir)
-			f.hideFolder(ctx, h, dir, func() (*render.Rendering, error) { return f.argoCDFolder(ctx, source, dir, false) })
+			f.hideFolder(ctx, h, dir, wayOf(source), func() (*render.Rendering, error) { return f.argoCDFolder(ctx, source, dir, false) })
 		}
 	}
+}
+
+// wayOf is how Argo CD builds the folder of a source, whichever it is.
+func wayOf(source delivery.Source) string {
+	settings := maps.Clone(source.Settings.Object)
+	for _, where := range []string{"path", "repoURL", "targetRevision"} {
+		delete(settings, where)
+	}
+	return jsonOf(settings)
 }
 
 // hideOtherwise is for a folder that Argo CD does not build as it lies there. It may do so by Jsonnet, by a source that a file in it overrides, or

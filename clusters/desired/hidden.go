@@ -26,7 +26,7 @@ type hidden struct {
 	lent []*delivery.Object
 	// scope is how much of the repository decides, beside files.
 	scope files.Scope
-	// folders are those that were built.
+	// folders are those that were built, with how.
 	folders []string
 	// failed: the files are those of a unit that could not be built.
 	failed bool
@@ -137,17 +137,19 @@ func (f *follower) hideBuild(ctx context.Context, u *delivery.Unit, d delivery.S
 	if dir == "" {
 		return
 	}
-	f.hideFolder(ctx, f.hiddenOf(u), dir, func() (*render.Rendering, error) { return render.Folder(dir, f.fluxOptions(u, d)) })
+	f.hideFolder(ctx, f.hiddenOf(u), dir, jsonOf(u.By.Field("spec")), func() (*render.Rendering, error) { return render.Folder(dir, f.fluxOptions(u, d)) })
 }
 
 // hideFolder builds a folder that may be a unit's, to see whether what matters in it changes. The values of a chart are
-// not known.
-func (f *follower) hideFolder(ctx context.Context, h *hidden, dir string, build func() (*render.Rendering, error)) {
-	if slices.Contains(h.folders, dir) {
-		h.widen(files.Wires) // it leads back, or is built in two ways
+// not known. A folder that leads back to itself is built once in each way.
+func (f *follower) hideFolder(ctx context.Context, h *hidden, dir, way string, build func() (*render.Rendering, error)) {
+	if slices.Contains(h.folders, dir+way) {
 		return
 	}
-	h.folders = append(h.folders, dir)
+	if h.folders = append(h.folders, dir+way); len(h.folders) > kinds.MostUnits {
+		h.widen(files.Wires)
+		return
+	}
 	if files.HasChart(dir) {
 		h.add(dir)
 		return
@@ -231,7 +233,7 @@ func (f *follower) hideSync(ctx context.Context, h *hidden, instance *delivery.O
 		})
 	})
 	if dir != "" && !isBuilt && instance.Text("spec", "sync", "kind") == "GitRepository" {
-		f.hideFolder(ctx, h, dir, func() (*render.Rendering, error) { return render.Folder(dir, f.options(delivery.Source{})) })
+		f.hideFolder(ctx, h, dir, "", func() (*render.Rendering, error) { return render.Folder(dir, f.options(delivery.Source{})) })
 	}
 }
 
@@ -254,7 +256,7 @@ func (f *follower) hideResourceSet(ctx context.Context, h *hidden, set *delivery
 				continue
 			}
 			for _, dir := range folders {
-				f.hideFolder(ctx, h, dir, func() (*render.Rendering, error) {
+				f.hideFolder(ctx, h, dir, jsonOf(resource.Field("spec")), func() (*render.Rendering, error) {
 					if u.Tool == delivery.Flux {
 						return render.Folder(dir, f.fluxOptions(u, source))
 					}

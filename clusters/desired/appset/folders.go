@@ -21,12 +21,17 @@ import (
 var (
 	placeholder    = regexp.MustCompile(`\{\{.*?\}\}`)
 	severalFolders = regexp.MustCompile(`path|annotation|values`)
+	// ofOneFolder is a whole path that is none.
+	ofOneFolder = regexp.MustCompile(`name|label`)
 )
 
 // FoldersLike are those of some folders that a templated path of an ApplicationSet may become.
 func FoldersLike(set *delivery.Object, templated string, folders []string) (found []string) {
 	var like strings.Builder
 	rest := strings.TrimPrefix(strings.TrimSuffix(templated, "/"), "./")
+	if rest != "" && placeholder.FindString(rest) == rest && !ofOneFolder.MatchString(rest) && !severalFolders.MatchString(rest) {
+		return folders // nothing is known of it
+	}
 	for at := placeholder.FindStringIndex(rest); at != nil; at = placeholder.FindStringIndex(rest) {
 		like.WriteString(regexp.QuoteMeta(rest[:at[0]]))
 		like.WriteString(mayBecome(set, rest[at[0]:at[1]], at[1] == len(rest)))
