@@ -155,7 +155,9 @@ func (s *scan) decides(tool otherTool, file, text string) string {
 		given = strings.Join(found, "\n") + given
 		return given + s.elsewhere(file, given, open)
 	case tool.terraform:
-		text = terraform.BlocksWith(tool.holds, text)
+		if text = terraform.BlocksWith(tool.holds, text); text == "" {
+			return ""
+		}
 		text += terraform.Values(text, s.tree.Texts(terraform.Named), s.tree.Reads.File)
 	}
 	return text + s.tree.Sum(s.namedIn(file, text)...)

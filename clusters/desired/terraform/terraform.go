@@ -20,15 +20,20 @@ var (
 	ofTerraform = regexp.MustCompile(`\b(var|local|data\.\w+)\.(\w+)`)
 )
 
-// BlocksWith are the blocks of a file of Terraform that hold something, and what is in no block, as in JSON.
+// BlocksWith are the blocks of a file of Terraform that hold something, and what is in no block, as in JSON. Providers install nothing by
+// themselves. It is empty if none holds it.
 func BlocksWith(holds *regexp.Regexp, text string) string {
 	var found strings.Builder
-	for _, one := range block.FindAllString(text, -1) {
-		if holds.MatchString(one) {
-			found.WriteString(one + "\n")
+	for _, one := range block.FindAllStringSubmatch(text, -1) {
+		if one[1] != "terraform" && one[1] != "provider" && holds.MatchString(one[0]) {
+			found.WriteString(one[0] + "\n")
 		}
 	}
-	return found.String() + block.ReplaceAllString(text, "")
+	rest := block.ReplaceAllString(text, "")
+	if found.Len() == 0 && !holds.MatchString(rest) {
+		return ""
+	}
+	return found.String() + rest
 }
 
 // Values are the blocks and lines of some files that give values to what a text names. The files that have some are noted.
