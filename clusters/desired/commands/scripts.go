@@ -105,6 +105,7 @@ func jobsIn(file, first, text string) []job {
 	case ofShell.MatchString(name) || strings.HasPrefix(first, "#!") && strings.Contains(first, "sh"):
 		return []job{{parsed(text), text}}
 	case ofMake.MatchString(name):
+		text = strings.NewReplacer("$(eval ", "$(call ", "${eval ", "${call ").Replace(text) // which runs nothing
 		var jobs []job
 		begin := 0
 		for _, at := range append(target.FindAllStringIndex(text, -1), []int{len(text)}) {
