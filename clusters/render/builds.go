@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -42,13 +43,13 @@ type sharedBuild struct {
 	sync.Mutex
 
 	rendering *Rendering // nil if it has not been built, or can be for its own folder alone
-	err       error      // of a build that fails, for the same tree alone: it names paths
+	err       error      // of a build that fails
 	root      string
 	// notes are the paths that were read or looked for, and lacks those among them that were not there; from the root.
 	notes, lacks []string
 }
 
-// folder builds a folder, or takes what was built of the same files. A build that fails is taken for its own tree alone.
+// folder builds a folder, or takes what was built of the same files.
 func (b *Builds) folder(f *folder) (*Rendering, error) {
 	root, err := filepath.EvalSymlinks(f.options.Root)
 	if b == nil || err != nil || f.options.Root == "" || f.options.Edit != nil {
@@ -64,9 +65,9 @@ func (b *Builds) folder(f *folder) (*Rendering, error) {
 	b.mu.Unlock()
 	one.Lock()
 	defer one.Unlock()
-	if one.err != nil && one.root == root {
+	if one.err != nil && one.fits(root) {
 		one.note(f, root)
-		return nil, one.err
+		return nil, &movedError{one.err, strings.NewReplacer(one.root+string(filepath.Separator), root+string(filepath.Separator))}
 	}
 	if one.rendering == nil || !one.fits(root) {
 		built, err := one.build(f, root, read.files)
@@ -115,6 +116,19 @@ func (s *sharedBuild) build(f *folder, root string, files map[string]bool) (*Ren
 	}
 	return built, err
 }
+
+// movedError is one of a build in another tree, whose paths are those of this one.
+type movedError struct {
+	error
+
+	paths *strings.Replacer
+}
+
+// Error implements error.
+func (e *movedError) Error() string { return e.paths.Replace(e.error.Error()) }
+
+// Unwrap is the error itself.
+func (e *movedError) Unwrap() error { return e.error }
 
 // note takes note of what was read or looked for, as if the folder were built once more.
 func (s *sharedBuild) note(f *folder, root string) {
