@@ -17,18 +17,19 @@ var mostMemory uint64 = 1 << 30
 // look is how often that is measured.
 const look = 10 * time.Millisecond
 
-// limited renders within the limits of time and memory.
+// Limited renders a chart, or runs another program of a pull request, within the limits of time and memory.
 //
 // A template cannot be interrupted. One that is given up goes on until this process ends, so if it takes twice the
 // memory that it may, it takes the process with it. The machine is shared with others, and an error is never taken for
 // safe.
-func limited(ctx context.Context, render func() (*Rendering, error)) (*Rendering, error) {
+func Limited[T any](ctx context.Context, render func() (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, DefaultTimeout, fmt.Errorf("it takes longer than %s", DefaultTimeout))
 	defer cancel()
 	type answer struct {
-		rendering *Rendering
+		rendering T
 		err       error
 	}
+	var none T
 	done := make(chan answer, 1)
 	over := make(chan struct{})
 	before := Heap()
@@ -45,11 +46,11 @@ func limited(ctx context.Context, render func() (*Rendering, error)) (*Rendering
 			return answer.rendering, answer.err
 		case <-ctx.Done():
 			go endWith(over, before)
-			return nil, context.Cause(ctx)
+			return none, context.Cause(ctx)
 		case <-ticker.C:
 			if Heap() > before+mostMemory {
 				go endWith(over, before)
-				return nil, fmt.Errorf("it takes more than %d MiB of memory", mostMemory>>20)
+				return none, fmt.Errorf("it takes more than %d MiB of memory", mostMemory>>20)
 			}
 		}
 	}
@@ -60,7 +61,7 @@ func endWith(over <-chan struct{}, before uint64) {
 	if !outgrows(over, before) {
 		return
 	}
-	fmt.Fprintf(os.Stderr, "error: a template of a chart takes more than %d MiB of memory and cannot be stopped\n", 2*mostMemory>>20)
+	fmt.Fprintf(os.Stderr, "error: a template or a program takes more than %d MiB of memory and cannot be stopped\n", 2*mostMemory>>20)
 	os.Exit(1)
 }
 

@@ -54,7 +54,7 @@ const KubeVersion = "v1.37.0"
 // of the chart and the release. Each caller gets objects of its own.
 func (c *Chart) Render(ctx context.Context, r Release) (*Rendering, error) {
 	kept, err := keptRendering(c.key(r), func() (*Rendering, error) {
-		return limited(ctx, func() (*Rendering, error) { return c.render(r) })
+		return Limited(ctx, func() (*Rendering, error) { return c.render(r) })
 	})
 	if err != nil {
 		return nil, err

@@ -75,17 +75,32 @@ func (f *follower) argoCDSource(ctx context.Context, u *delivery.Unit, d deliver
 		f.argoCDChart(ctx, u, source, dir)
 		return
 	}
-	if why := argocd.NotAsItLies(f.tree, u, source, path); why != "" {
+	if at := source.Text("targetRevision"); argocd.IsPin(at) {
+		u.Pinned = "revision " + at
+	}
+	switch why := argocd.NotAsItLies(f.tree, u, source, path); {
+	case why == argocd.ByJsonnet && f.evaluated(ctx, u, source, f.tree.Folder(path)):
+		return
+	case why != "":
 		u.Unseen = why
 		f.hideJsonnet(f.hiddenOf(u), u, source, f.tree.Folder(path))
 		return
 	}
-	if at := source.Text("targetRevision"); argocd.IsPin(at) {
-		u.Pinned = "revision " + at
-	}
 	if f.build(u, path, func(dir string) (*render.Rendering, error) { return f.argoCDFolder(ctx, d, dir, true) }); f.tree.Folder(path) == "" {
 		f.argoCDFromElsewhere(ctx, u, unseen, d)
 	}
+}
+
+// evaluated adds what a folder with Jsonnet makes, and reports whether it could be run here.
+func (f *follower) evaluated(ctx context.Context, u *delivery.Unit, source *delivery.Object, dir string) bool {
+	rendering, err := argocd.Evaluated(ctx, f.tree, u, source, dir)
+	if err != nil {
+		f.notSeen(u, f.tree.Shorten(err))
+		return false
+	}
+	u.Dirs = append(u.Dirs, f.tree.Relative(dir))
+	u.Objects = append(u.Objects, files.Placed(rendering, f.tree.Place)...)
+	return true
 }
 
 // argoCDFolder builds a folder as Argo CD does, or what can be had of it.

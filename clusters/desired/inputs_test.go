@@ -112,7 +112,7 @@ func TestWhatDecidesUnseenIsNoticed(t *testing.T) {
 		"what Argo CD does not ignore":          {plain, ".sourceignore", "", "/a", []string{"entry: .sourceignore"}},
 		"a program that gives manifests":        {plain, "a/y.jsonnet", "", "one", []string{application}},
 		"one below, which is not looked at":     {plain, "a/b/y.jsonnet", "", "one", nil},
-		"the options of such a program":         {plain, "entry/a.yaml", "path: a", "path: a, directory: {jsonnet: {tlas: [{name: x}]}}", []string{application}},
+		"the options of such a program":         {plain, "entry/a.yaml", "path: a", "path: a, directory: {jsonnet: {tlas: [{name: x}]}}", nil},
 		"no options":                            {plain, "entry/a.yaml", "path: a", "path: a, directory: {jsonnet: {}}", nil},
 		"such a program changes":                {jsonnet, "a/y.jsonnet", "one", "two", []string{application}},
 		"what it does not import":               {jsonnet, "lib/z.libsonnet", "one", "two", nil},

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 // DirectoryOptions are those of an Argo CD source of type directory.
@@ -23,6 +25,8 @@ type DirectoryOptions struct {
 	Root string
 	// Note, if set, is called for every file that is read, by its absolute path.
 	Note func(path string)
+	// Evaluate, if set, makes manifests of a file of Jsonnet. Without, there are none in it.
+	Evaluate func(file string, content []byte) ([]byte, error)
 }
 
 // Directory reads the manifests of a folder one by one, as Argo CD does when there is neither a kustomization nor a
@@ -46,9 +50,9 @@ func Directory(dir string, o DirectoryOptions) (*Rendering, error) {
 		if bytes.Contains(content, []byte("+argocd:skip-file-rendering")) {
 			continue
 		}
-		read, err := Stream(file, bytes.NewReader(content))
+		read, err := o.stream(file, content)
 		switch {
-		case err != nil && looksLikeManifest(content):
+		case err != nil && (looksLikeManifest(content) || filepath.Ext(file) == jsonnet):
 			return nil, err
 		case err != nil:
 			continue
@@ -57,6 +61,28 @@ func Directory(dir string, o DirectoryOptions) (*Rendering, error) {
 		whole.Files = append(whole.Files, file)
 	}
 	return whole, nil
+}
+
+// jsonnet is the ending of programs that make manifests.
+const jsonnet = ".jsonnet"
+
+// stream reads a file. What a program makes is at no place in it.
+func (o DirectoryOptions) stream(file string, content []byte) (*Rendering, error) {
+	if filepath.Ext(file) != jsonnet {
+		return Stream(file, bytes.NewReader(content))
+	}
+	content, err := o.Evaluate(file, content)
+	if err != nil {
+		return nil, err
+	}
+	read, err := Stream(file, bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range read.Objects {
+		object.At = func(...string) finding.Place { return finding.Place{File: file} }
+	}
+	return read, nil
 }
 
 func (o DirectoryOptions) files(dir string) ([]string, error) {
@@ -72,7 +98,7 @@ func (o DirectoryOptions) files(dir string) ([]string, error) {
 			return err
 		case entry.IsDir() && path != dir && (!o.Recurse || entry.Name() == ".git"):
 			return filepath.SkipDir
-		case entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)):
+		case entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json", jsonnet}, filepath.Ext(path)) || filepath.Ext(path) == jsonnet && o.Evaluate == nil:
 			return nil
 		}
 		name, err := filepath.Rel(dir, path)

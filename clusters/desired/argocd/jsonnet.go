@@ -65,11 +65,15 @@ func jsonnetIn(dir string) (found []string) {
 
 // placesOf is where an import may lie: beside what imports it, in the folder, and in the libraries of the Application.
 func placesOf(t *files.Tree, source *delivery.Object, dirs []string, name string) (places []string) {
-	for _, library := range source.Texts("directory", "jsonnet", "libs") {
-		dirs = append(dirs, filepath.Join(t.Root, filepath.FromSlash(library)))
-	}
-	for _, dir := range dirs {
+	for _, dir := range append(dirs, librariesOf(t, source)...) {
 		places = append(places, filepath.Join(dir, filepath.FromSlash(name)))
 	}
 	return slices.DeleteFunc(places, func(file string) bool { return !files.Inside(file, t.Root) })
+}
+
+func librariesOf(t *files.Tree, source *delivery.Object) (dirs []string) {
+	for _, library := range source.Texts("directory", "jsonnet", "libs") {
+		dirs = append(dirs, filepath.Join(t.Root, filepath.FromSlash(library)))
+	}
+	return dirs
 }

@@ -88,6 +88,9 @@ func Overrides(u *delivery.Unit, dir string) []string {
 	return found
 }
 
+// ByJsonnet is what NotAsItLies says of a folder with programs.
+const ByJsonnet = "it is rendered by jsonnet"
+
 // NotAsItLies says why Argo CD builds something else than what is in a folder, empty if it does not.
 func NotAsItLies(t *files.Tree, u *delivery.Unit, source *delivery.Object, at string) string {
 	dir := t.Folder(at)
@@ -101,7 +104,7 @@ func NotAsItLies(t *files.Tree, u *delivery.Unit, source *delivery.Object, at st
 		return ""
 	}
 	if options, _ := source.Field("directory", "jsonnet").(map[string]any); len(options) > 0 || holdsJsonnet(dir, source.True("directory", "recurse")) {
-		return "it is rendered by jsonnet"
+		return ByJsonnet
 	}
 	return ""
 }
@@ -129,13 +132,17 @@ func itself(dir string) string { return dir + string(filepath.Separator) + "." }
 // Folder builds a folder as Argo CD does: without a kustomization in it, kustomize's options are passed over.
 func Folder(source *delivery.Object, dir string, o render.Options, build func(render.Options) (*render.Rendering, error)) (*render.Rendering, error) {
 	if render.KustomizationIn(dir) == "" {
-		return render.Directory(dir, render.DirectoryOptions{
-			Recurse: source.True("directory", "recurse"), Root: o.Root, Note: o.Note,
-			Include: source.Text("directory", "include"), Exclude: source.Text("directory", "exclude"),
-		})
+		return render.Directory(dir, directoryOptions(source, o))
 	}
 	o.Namespace = source.Text("kustomize", "namespace")
 	o.NamePrefix, o.NameSuffix = source.Text("kustomize", "namePrefix"), source.Text("kustomize", "nameSuffix")
 	o.Annotations = source.TextMap("kustomize", "commonAnnotations")
 	return build(o)
+}
+
+func directoryOptions(source *delivery.Object, o render.Options) render.DirectoryOptions {
+	return render.DirectoryOptions{
+		Recurse: source.True("directory", "recurse"), Root: o.Root, Note: o.Note,
+		Include: source.Text("directory", "include"), Exclude: source.Text("directory", "exclude"),
+	}
 }

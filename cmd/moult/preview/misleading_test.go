@@ -126,8 +126,11 @@ var misleading = map[string]overlooked{
 	"a chart of Terraform's without quotes": {base: files{"d/m.tf": `resource helm_release c { version = "1.0.0" }`}, head: files{"d/m.tf": `resource helm_release c { version = "2.0.0" }`}},
 	"a chart of kluctl's":                   {base: files{"d/helm-chart.yaml": "helmChart: {repo: r, chartName: c, chartVersion: 1.0.0}\n"}, head: files{"d/helm-chart.yaml": "helmChart: {repo: r, chartName: c, chartVersion: 2.0.0}\n"}},
 	"a chart of Skaffold's":                 {base: files{"skaffold.yaml": "deploy: {helm: {releases: [{remoteChart: r/c, version: 1.0.0}]}}\n"}, head: files{"skaffold.yaml": "deploy: {helm: {releases: [{remoteChart: r/c, version: 2.0.0}]}}\n"}},
-	"a library of Jsonnet's":                {base: files{"jsonnetfile.lock.json": `{"dependencies": [{"version": "a"}]}`}, head: files{"jsonnetfile.lock.json": `{"dependencies": [{"version": "b"}]}`}},
-	"a chart of Tanka's":                    {base: files{"lib/chartfile.yaml": "version: 1\nrequires: [{chart: r/c, version: 1.0.0}]\n"}, head: files{"lib/chartfile.yaml": "version: 1\nrequires: [{chart: r/c, version: 2.0.0}]\n"}},
+	"a CRD that Jsonnet makes of another file": {
+		common: files{"apps/a.yaml": appTo("a", "a", own, ""), "a/x.jsonnet": "std.parseYaml(importstr '../w.txt')"}, base: files{"w.txt": widgetsCRD}, head: files{"w.txt": without},
+	},
+	"a library of Jsonnet's": {base: files{"jsonnetfile.lock.json": `{"dependencies": [{"version": "a"}]}`}, head: files{"jsonnetfile.lock.json": `{"dependencies": [{"version": "b"}]}`}},
+	"a chart of Tanka's":     {base: files{"lib/chartfile.yaml": "version: 1\nrequires: [{chart: r/c, version: 1.0.0}]\n"}, head: files{"lib/chartfile.yaml": "version: 1\nrequires: [{chart: r/c, version: 2.0.0}]\n"}},
 	"a chart of Ansible's": {base: files{"play.yml": `- hosts: localhost
   tasks:
   - name: install
@@ -271,6 +274,7 @@ func TestWhatBringsNothingBeforeAndAfterIsNoReasonToAsk(t *testing.T) {
 		"a variable of a module that no command has":         bump("conf.py", "CRDS = 'https://example.com/crds.yaml'\nIMAGE = '1.0.0'\n", inFlux(files{"up.py": "from conf import CRDS, IMAGE\nrun(['kubectl', 'apply', '-f', CRDS])\n"})),
 		"a target that updates files of the repository":      bump("Makefile", "define tag\n$(eval t := $(shell curl -s https://example.com/tags))\nendef\nupdate:\n\t$(call tag,c)\n\tcurl -o b/w.yaml https://example.com/1.0.0/$(t)/w.yaml\n", files{"b/w.yaml": widgetsCRD}),
 		"a provider of Terraform called as a tool":           bump("tf/versions.tf", "terraform {\n  required_providers {\n    helm = {\n      source = \"hashicorp/helm\"\n      version = \"1.0.0\"\n    }\n  }\n}\n", nil),
+		"an image in Jsonnet":                                bump("a/x.jsonnet", "{apiVersion: 'apps/v1', kind: 'Deployment', metadata: {name: 'd'}, spec: {image: 'd:1.0.0'}}", files{"apps/a.yaml": appTo("a", "a", own, ""), "a/w.yaml": widgetsCRD}),
 		"a program that a pipeline fetches":                  bump(workflow, workflowOf("    - run: |\n        curl -LO https://example.com/1.0.0/bin/linux/amd64/kubectl\n        kubectl apply -f b\n"), files{"b/w.yaml": widgetsCRD}),
 		"a chart that a pipeline writes into a file":         bump(workflow, workflowOf("    - run: helm template c r/c --version 1.0.0 > w.yaml\n"), nil),
 		"the language of a pipeline":                         bump(workflow, workflowOf("    - uses: actions/setup-go@v5\n      with:\n        go-version: 1.0.0\n    - run: helm upgrade c r/c --version ${{ env.version }}\n"), nil),
