@@ -2,6 +2,7 @@ package charts
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -33,3 +34,6 @@ func (r Reference) String() string {
 
 // ErrNotAsked: it is not known where charts come from.
 var ErrNotAsked = errors.New("the chart is not in this repository")
+
+// ErrOffline is the same where a registry may not be asked.
+var ErrOffline = fmt.Errorf("%w, and nothing is fetched with --offline", ErrNotAsked)

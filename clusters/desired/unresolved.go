@@ -89,6 +89,7 @@ func (f *follower) unseen(s delivery.Unseen, holder *delivery.Unit, h hidden) {
 	if f.releases != nil && f.notRendered[s.By] != nil && !errors.Is(f.notRendered[s.By], charts.ErrNotAsked) {
 		s.Why += "; " + files.FailureOf(f.notRendered[s.By])
 	}
+	s.Offline = files.IsOffline(s.Why) || f.releases != nil && errors.Is(f.notRendered[s.By], charts.ErrOffline)
 	f.cluster.Unseen = append(f.cluster.Unseen, s)
 }
 

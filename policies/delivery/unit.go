@@ -102,6 +102,8 @@ type Unseen struct {
 	// Fingerprint stands for all in the repository that decides what they are: the same before and after a pull request,
 	// it brings the same.
 	Fingerprint string
+	// Offline: it would be fetched if that were not forbidden.
+	Offline bool
 }
 
 // Unit is the unit of a name, nil if there is none.

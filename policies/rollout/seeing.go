@@ -2,14 +2,26 @@ package rollout
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
 const andGive = ", and give the result to the preview with --base FILE --head FILE"
 
-// seeing is what to do to see what an object brings, by the tool that renders it.
-func seeing(by *delivery.Object) string {
+// seeing is what to do to see what a source brings.
+func seeing(u delivery.Unseen) string {
+	switch {
+	case u.Offline:
+		return "leave out --offline, so that what it is made of is fetched"
+	case strings.Contains(u.Why, "--cluster-secrets"):
+		return "name the Secrets of the clusters that Argo CD knows with --cluster-secrets FILE"
+	}
+	return rendering(u.By)
+}
+
+// rendering is what to do by the tool that renders what an object brings.
+func rendering(by *delivery.Object) string {
 	const helm = "render both sides, with `helm template --include-crds` for example" + andGive
 	switch by.GroupVersionKind().Group {
 	case "operators.coreos.com", "olm.operatorframework.io":

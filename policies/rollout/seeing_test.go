@@ -9,6 +9,14 @@ import (
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
+// A flag that answers comes before tools that do.
+func TestTheAdviceIsTheFlagThatAnswers(t *testing.T) {
+	g := NewWithT(t)
+	by := delivery.Wrap(map[string]any{"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet"})
+	g.Expect(seeing(delivery.Unseen{By: by, Offline: true})).To(HavePrefix("leave out --offline"))
+	g.Expect(seeing(delivery.Unseen{By: by, Why: "name their Secrets with --cluster-secrets"})).To(ContainSubstring("--cluster-secrets FILE"))
+}
+
 func TestTheAdviceFitsWhatIsNotSeen(t *testing.T) {
 	for object, says := range map[string]string{
 		"{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease}":                                                           "`helm template",
@@ -30,7 +38,7 @@ func TestTheAdviceFitsWhatIsNotSeen(t *testing.T) {
 			g := NewWithT(t)
 			content := map[string]any{}
 			g.Expect(yaml.Unmarshal([]byte(object), &content)).To(Succeed())
-			g.Expect(seeing(delivery.Wrap(content))).To(ContainSubstring(says))
+			g.Expect(seeing(delivery.Unseen{By: delivery.Wrap(content)})).To(ContainSubstring(says))
 		})
 	}
 }

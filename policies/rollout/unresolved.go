@@ -28,7 +28,7 @@ func unseenChanged(s *situation) []finding.Finding {
 	var findings []finding.Finding
 	add := func(u delivery.Unseen, by *delivery.Object, why string) {
 		findings = append(findings, finding.Finding{
-			Severity: finding.Warning, Object: u.Name, Place: by.Place("spec"), Why: fmt.Sprintf("%s %s: %s", u.Name, why, u.Why), Remediation: seeing(u.By),
+			Severity: finding.Warning, Object: u.Name, Place: by.Place("spec"), Why: fmt.Sprintf("%s %s: %s", u.Name, why, u.Why), Remediation: seeing(u),
 		})
 	}
 	for _, u := range s.head.Unseen {

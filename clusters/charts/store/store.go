@@ -68,7 +68,7 @@ func (s *Store) find(ctx context.Context, r charts.Reference) (*charts.Chart, er
 	case !s.options.Fetch && len(s.options.Folders) > 0:
 		return nil, fmt.Errorf("the chart %s is not in %s", r, strings.Join(s.options.Folders, ", "))
 	case !s.options.Fetch:
-		return nil, charts.ErrNotAsked
+		return nil, charts.ErrOffline
 	default:
 		chart, err = s.fetch(ctx, r)
 	}

@@ -3,6 +3,7 @@ package files
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -42,5 +43,8 @@ func StandIn(kind, name, file string) *delivery.Object {
 // Unseen is a file of which something is applied that cannot be seen, and that is the same as long as some content is.
 func (t *Tree) Unseen(file string, content []byte, why string) delivery.Unseen {
 	name, sum := t.Relative(file), sha256.Sum256(content)
-	return delivery.Unseen{Name: name, By: StandIn("File", name, name), Why: why, Fingerprint: hex.EncodeToString(sum[:])}
+	return delivery.Unseen{Name: name, By: StandIn("File", name, name), Why: why, Fingerprint: hex.EncodeToString(sum[:]), Offline: IsOffline(why)}
 }
+
+// IsOffline reports whether what is not seen would be fetched without the flag that the reason names.
+func IsOffline(why string) bool { return strings.Contains(why, "with --offline") }

@@ -85,6 +85,9 @@ func TestWhatCannotBeHadHidesOnlyItself(t *testing.T) {
 			}
 			g.Expect(code).To(Equal(want), out+errOut)
 			g.Expect(strings.Join(strings.Fields(out), " ")).To(ContainSubstring(c.says))
+			if c.says == changes && !strings.HasPrefix(c.kustomization, generated) {
+				g.Expect(out).To(ContainSubstring("leave out --offline"))
+			}
 		})
 	}
 }
