@@ -199,6 +199,9 @@ func definitions(text string, named []string, variable *regexp.Regexp) (lines st
 				return text, nil
 			}
 			giving := givingIn(text, name)
+			if variable == anyName {
+				giving = append(giving, calledWith(text, name)...)
+			}
 			if len(giving) == 0 {
 				open = append(open, name)
 			}
@@ -209,6 +212,17 @@ func definitions(text string, named []string, variable *regexp.Regexp) (lines st
 		}
 	}
 	return found.String(), open
+}
+
+// calledWith are the calls of those functions of a program that have a parameter of some name.
+func calledWith(text, name string) (calls []string) {
+	if !strings.Contains(text, "def ") {
+		return nil
+	}
+	for _, defined := range regexp.MustCompile(`(?m)^[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)[ \t]*\([^)]*\b`+name+`\b`).FindAllStringSubmatch(text, -1) {
+		calls = append(calls, regexp.MustCompile(`[^\n]*\b`+defined[1]+`[ \t]*\((?:[^()]|\([^()]*\))*\)`).FindAllString(text, -1)...)
+	}
+	return calls
 }
 
 // givingIn are the lines of a text that give a value to a variable of it. An argument is given where one of its functions is called.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -108,11 +109,15 @@ func (s *scan) otherTools(ctx context.Context, below, file string) error {
 			about += s.decides(tool, file, text)
 		}
 	}
-	if hasCommands && commands.MayRun(content) && strings.HasSuffix(at, ".py") {
-		content = s.withModules(file, content)
+	whole := content
+	if hasCommands && strings.HasSuffix(at, ".py") {
+		whole = s.withModules(file, content)
 	}
-	if hasCommands && commands.MayRun(content) || detect.YAML.MatchString(at) && bytes.Contains(content, []byte("crd")) {
-		found := commands.In(file, content)
+	if hasCommands && commands.MayRun(whole) || detect.YAML.MatchString(at) && bytes.Contains(content, []byte("crd")) {
+		found := commands.In(file, whole)
+		if !commands.MayRun(content) && reflect.DeepEqual(found, commands.In(file, whole[len(content):])) {
+			found = commands.Found{} // they are those of the modules alone
+		}
 		if found.About != "" {
 			about += found.About + s.elsewhere(file, found.About, found.Open)
 		}

@@ -54,6 +54,8 @@ var misleadingScripts = map[string]overlooked{
 	"a variable of a module":                      bump("conf.py", "CRDS = 'https://example.com/1.0.0/crds.yaml'\n", inFlux(files{"up.py": "from conf import CRDS\nrun(['kubectl', 'apply', '-f', CRDS])\n"})),
 	"a variable under another name":               bump("deploy/conf/crds.py", "V = '1.0.0'\nCRDS = f'https://example.com/{V}/crds.yaml'\n", inFlux(files{"deploy/up.py": "from .conf import (\n    crds as c,\n)\nrun(['kubectl', 'apply', '-f', c.CRDS])\n"})),
 	"a variable of a module of a module":          bump("lib/version.py", "V = '1.0.0'\n", inFlux(files{"deploy/up.py": "import lib.conf as conf\nrun(['kubectl', 'apply', '-f', conf.CRDS])\n", "lib/conf.py": "from .version import V as version\nCRDS = 'https://example.com/%s/crds.yaml' % version\n"})),
+	"an argument of a function in Python":         bump("up.py", "def up(url, wait=True):\n    run(['kubectl', 'apply', '-f', url])\nup('https://example.com/1.0.0/crds.yaml')\n", inFlux(nil)),
+	"an argument of a function of a module's":     bump("up.py", "from kube import up\nup('https://example.com/1.0.0/crds.yaml')\n", inFlux(files{"kube.py": "def up(url):\n    run(['kubectl', 'apply', '-f', url])\n"})),
 	"a command in lines of a list":                bump("up.py", "run(\n    ['kubectl', 'create',\n     '-f', 'https://example.com/1.0.0/crds.yaml'],\n    check=True,\n)\n", inFlux(nil)),
 	"a command of a program in Python":            bump("up.py", "run([\"kubectl\", \"apply\", \"-f\", \""+crdsAt+"\"], check=True)\n", inFlux(nil)),
 	"a variable that helmfile gets":               scriptOf("V=1.0.0 helmfile -f h.yaml apply\n"),
