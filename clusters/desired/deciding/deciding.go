@@ -39,15 +39,15 @@ var whenNotWhat = []string{
 
 // decidingValues leaves values for containers out of the spec of a HelmRelease or an Application.
 func decidingValues(spec map[string]any) {
-	withoutContainers(spec["values"])
+	WithoutContainers(spec["values"])
 	sources, _ := spec["sources"].([]any)
 	for _, one := range slices.Concat(sources, []any{spec["source"]}) {
 		source, _ := one.(map[string]any)
 		helm, _ := source["helm"].(map[string]any)
-		withoutContainers(helm["valuesObject"])
+		WithoutContainers(helm["valuesObject"])
 		text, _ := helm["values"].(string)
 		if values, err := charts.ParseValues([]byte(text)); text != "" && err == nil {
-			withoutContainers(values)
+			WithoutContainers(values)
 			helm["values"] = values
 		}
 	}
@@ -58,14 +58,15 @@ func decidingValues(spec map[string]any) {
 var ofContainers = []string{
 	"image", "images", "imagePullSecrets", "resources", "replicas", "replicaCount", "nodeSelector", "tolerations", "affinity",
 	"topologySpreadConstraints", "podAnnotations", "podLabels", "podSecurityContext", "securityContext", "priorityClassName",
-	"livenessProbe", "readinessProbe", "startupProbe", "terminationGracePeriodSeconds",
+	"livenessProbe", "readinessProbe", "startupProbe", "terminationGracePeriodSeconds", "containers", "initContainers",
 }
 
-func withoutContainers(value any) {
+// WithoutContainers leaves values for containers out of others.
+func WithoutContainers(value any) {
 	switch v := value.(type) {
 	case []any:
 		for _, item := range v {
-			withoutContainers(item)
+			WithoutContainers(item)
 		}
 	case map[string]any:
 		for key, item := range v {
@@ -73,7 +74,7 @@ func withoutContainers(value any) {
 				delete(v, key)
 				continue
 			}
-			withoutContainers(item)
+			WithoutContainers(item)
 		}
 	}
 }
@@ -99,7 +100,7 @@ func bringsMore(value any) bool {
 			}
 		}
 	case string:
-		return strings.Contains(v, "\n") || strings.Contains(v, "{{")
+		return strings.Contains(v, "\n") || strings.Contains(v, "{{") || strings.Contains(strings.ToLower(v), "crd")
 	}
 	return false
 }

@@ -24,6 +24,8 @@ type kustomizations struct {
 	homes map[string]string
 	// others are the files that they name as something else than a resource, or that they may copy from.
 	others map[string]bool
+	// values are files of values for charts.
+	values map[string]bool
 	// referred are the kinds whose objects decide about others: by what they hold, or by their names.
 	referred []string
 	// configured: images and replicas may be put into more than containers and what runs them, or be copied from these.
@@ -35,7 +37,7 @@ var copying = []string{"vars", "generators", "transformers", "validators"}
 
 // kustomizationsOf are those among some files; nil if any manifest may decide about another, or if one of them cannot be read.
 func kustomizationsOf(t *files.Tree, all, referred []string) *kustomizations {
-	k := &kustomizations{fields: map[string]map[string]any{}, homes: map[string]string{}, others: map[string]bool{}, referred: slices.Clone(referred)}
+	k := &kustomizations{fields: map[string]map[string]any{}, homes: map[string]string{}, others: map[string]bool{}, values: map[string]bool{}, referred: slices.Clone(referred)}
 	for _, file := range all {
 		if render.KustomizationIn(filepath.Dir(file)) != file {
 			continue
@@ -51,7 +53,11 @@ func kustomizationsOf(t *files.Tree, all, referred []string) *kustomizations {
 			if slices.Contains(copying, field) || field == "configurations" && !k.configure(t, filepath.Dir(file), value) || field == "replacements" && !k.copies(t, file, value) {
 				return nil
 			}
-			if field != "resources" {
+			switch field {
+			case "resources":
+			case "helmCharts":
+				k.nameValues(filepath.Dir(file), value)
+			default:
 				k.name(filepath.Dir(file), value)
 			}
 		}
@@ -79,6 +85,20 @@ func (k *kustomizations) copies(t *files.Tree, file string, replacements any) bo
 		}
 	}
 	return true
+}
+
+// nameValues notes the files of values of charts.
+func (k *kustomizations) nameValues(dir string, charts any) {
+	list, _ := charts.([]any)
+	for _, one := range list {
+		chart, _ := one.(map[string]any)
+		more, _ := chart["additionalValuesFiles"].([]any)
+		for _, name := range append([]any{chart["valuesFile"]}, more...) {
+			if text, _ := name.(string); text != "" {
+				k.values[filepath.Join(dir, filepath.FromSlash(text))] = true
+			}
+		}
+	}
 }
 
 // homeOf is where the charts of a kustomization lie; empty if that may be anywhere in its folder.

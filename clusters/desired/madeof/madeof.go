@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/deciding"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -47,7 +49,9 @@ func Folders(t *files.Tree, dirs, referred []string, needNot func(*delivery.Obje
 		switch {
 		case k.homes[file] != "":
 			parts.Files = append(parts.Files, k.homes[file]) // its charts lie there, and nowhere else
-		case k.others[file], k.fields[file] == nil && !k.areSuch(t, file, needNot):
+		case k.values[file] && !k.others[file] && !k.configured:
+			parts.Texts = append(parts.Texts, t.Relative(file)+" "+valuesIn(t, file))
+		case k.values[file], k.others[file], k.fields[file] == nil && !k.areSuch(t, file, needNot):
 			parts.Files = append(parts.Files, file)
 		case k.fields[file] == nil:
 			plain[file] = true
@@ -57,6 +61,18 @@ func Folders(t *files.Tree, dirs, referred []string, needNot func(*delivery.Obje
 		parts.Texts = append(parts.Texts, t.Relative(file)+" "+k.without(file, plain))
 	}
 	return parts
+}
+
+// valuesIn are those of a file for a chart, without what decides about containers alone.
+func valuesIn(t *files.Tree, file string) string {
+	content, _ := t.Read(t.Relative(file))
+	values, err := charts.ParseValues(content)
+	if err != nil {
+		return string(content)
+	}
+	deciding.WithoutContainers(values)
+	text, _ := json.Marshal(values) // it was read from YAML
+	return string(text)
 }
 
 // without is a kustomization without manifests, and without what decides about containers alone.
@@ -72,6 +88,7 @@ func (k *kustomizations) without(file string, plain map[string]bool) string {
 			delete(fields, "images")
 		}
 		delete(fields, "replicas")
+		deciding.WithoutContainers(fields["helmCharts"])
 	}
 	text, _ := json.Marshal(fields) // it was read from YAML
 	return string(text)
