@@ -83,15 +83,14 @@ func (p Pages) EachPage(ctx context.Context, at schema.GroupVersionResource, tak
 
 // EachObject is an embeddedcopies.Lister.
 func (p Pages) EachObject(ctx context.Context, at schema.GroupVersionResource, take func(*unstructured.Unstructured)) (why string, err error) {
-	return p.each(ctx, at, wholePerPage, func(asked context.Context, opts metav1.ListOptions) (metav1.ListInterface, int, error) {
-		page, err := p.objects.WholePage(asked, at, opts, wholePageBytes)
-		if err != nil {
-			return nil, 0, err
-		}
-		for i := range page.Items {
-			take(&page.Items[i])
-		}
-		return page, len(page.Items), nil
+	return p.each(ctx, at, wholePerPage, func(asked context.Context, opts metav1.ListOptions) (page metav1.ListInterface, n int, err error) {
+		err = p.objects.Unpacking().TakePage(asked, at, opts, wholePageBytes, func(read *unstructured.UnstructuredList) {
+			for i := range read.Items {
+				take(&read.Items[i])
+			}
+			page, n = read, len(read.Items)
+		})
+		return page, n, err
 	})
 }
 

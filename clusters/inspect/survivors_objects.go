@@ -6,6 +6,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/policies/survivors"
@@ -50,14 +51,19 @@ func (o *objectScan) metadata(ctx context.Context, item *metav1.PartialObjectMet
 		o.walk(content, survivors.OnlyMetadata)
 		return
 	}
-	var whole *unstructured.Unstructured
-	err := o.retry(ctx, func(ctx context.Context) (err error) {
-		whole, err = o.dynamic.Resource(o.at).Namespace(item.Namespace).Get(ctx, item.Name, metav1.GetOptions{})
-		return err
+	key := types.NamespacedName{Namespace: item.Namespace, Name: item.Name}
+	err := o.retry(ctx, func(ctx context.Context) error {
+		return o.objects.Unpacking().TakeWhole(ctx, o.at, key, func(raw []byte) error {
+			whole := &unstructured.Unstructured{}
+			if err := whole.UnmarshalJSON(raw); err != nil {
+				return err
+			}
+			o.walk(whole.Object, survivors.Whole)
+			return nil
+		})
 	})
 	switch {
 	case err == nil:
-		o.walk(whole.Object, survivors.Whole)
 	case rewrite.IsAbsent(err): // deleted since; or else the version is removed
 	default:
 		o.walk(content, survivors.OnlyMetadata)
@@ -69,17 +75,16 @@ func (o *objectScan) metadata(ctx context.Context, item *metav1.PartialObjectMet
 
 // readWhole lists all objects as they are.
 func (o *objectScan) readWhole(ctx context.Context) error {
-	return o.pages(ctx, metav1.ListOptions{Limit: wholePerPage}, o.restart, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
-		page, err := o.objects.WholePage(ctx, o.at, opts, wholePageBytes)
-		if err != nil {
-			return "", err
-		}
-		for i := range page.Items {
-			o.walk(page.Items[i].Object, survivors.Whole)
-			page.Items[i].Object = nil // the next may unpack as much as one may
-		}
-		o.tell(page.GetRemainingItemCount())
-		return page.GetContinue(), nil
+	return o.pages(ctx, metav1.ListOptions{Limit: wholePerPage}, o.restart, func(ctx context.Context, opts metav1.ListOptions) (next string, err error) {
+		err = o.objects.Unpacking().TakePage(ctx, o.at, opts, wholePageBytes, func(page *unstructured.UnstructuredList) {
+			for i := range page.Items {
+				o.walk(page.Items[i].Object, survivors.Whole)
+				page.Items[i].Object = nil // the next may unpack as much as one may
+			}
+			o.tell(page.GetRemainingItemCount())
+			next = page.GetContinue()
+		})
+		return next, err
 	})
 }
 

@@ -81,8 +81,8 @@ func (c *Client) Resource(gvr schema.GroupVersionResource) Objects {
 	return &resource{client: c, gvr: gvr}
 }
 
-// Whole reads one object with all it holds, as JSON, of 8 MiB at most. Everything else here reads
-// metadata only.
+// Whole reads one object with all it holds, as JSON. Everything else here reads metadata only. What the server fills in, or a webhook makes
+// of an object, may be of any length: above 8 MiB it is an error.
 func (c *Client) Whole(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -35,6 +35,8 @@ var ofProcess = newWholes()
 type wholes struct {
 	readers *semaphore.Weighted
 	room    *semaphore.Weighted // in bytes
+	// unpacked is whether what objects have packed is taken out, which may take as much as there is room for.
+	unpacked bool
 }
 
 func newWholes() *wholes {
@@ -54,9 +56,12 @@ func (w *wholes) hold(ctx context.Context, read func() ([]byte, error)) (raw []b
 	return raw, done, err
 }
 
-// take waits for the room to decode what was read.
+// take waits for the room to decode what was read, or for all there is if what was packed in it is unpacked, too.
 func (w *wholes) take(ctx context.Context, raw []byte) (done func(), err error) {
 	cost, _ := unpacking.CostOfJSON(raw)
+	if w.unpacked {
+		cost = wholeRoom
+	}
 	cost = min(cost, wholeRoom)
 	if err := w.room.Acquire(ctx, cost); err != nil {
 		return nil, err
@@ -69,6 +74,11 @@ func (c *Client) Room(ctx context.Context, raw []byte) (done func(), err error) 
 	return c.whole.take(ctx, raw)
 }
 
+// Unpacking is the same client, for objects that have others packed in them: it hands over whole objects while nothing else is held.
+func (c *Client) Unpacking() *Client {
+	return &Client{rest: c.rest, dryRun: c.dryRun, whole: &wholes{readers: c.whole.readers, room: c.whole.room, unpacked: true}}
+}
+
 // TakeWhole hands over one object with all that it holds, as JSON, when there is room to decode it. Nothing of it may be kept.
 func (c *Client) TakeWhole(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, take func(raw []byte) error) error {
 	raw, done, err := c.whole.hold(ctx, func() ([]byte, error) { return c.Whole(ctx, gvr, key) })
@@ -77,6 +87,21 @@ func (c *Client) TakeWhole(ctx context.Context, gvr schema.GroupVersionResource,
 	}
 	defer done()
 	return take(raw)
+}
+
+// TakePage hands over one page, as WholePage reads it, when there is room to decode it. Nothing of it may be kept.
+func (c *Client) TakePage(ctx context.Context, gvr schema.GroupVersionResource, opts metav1.ListOptions, most int64, take func(page *unstructured.UnstructuredList)) error {
+	raw, done, err := c.whole.hold(ctx, func() ([]byte, error) { return c.wholeJSON(ctx, gvr, opts, most) })
+	if err != nil {
+		return err
+	}
+	defer done()
+	page := &unstructured.UnstructuredList{}
+	if err := runtime.DecodeInto(unstructured.UnstructuredJSONScheme, raw, page); err != nil {
+		return err
+	}
+	take(page)
+	return nil
 }
 
 // EachWhole hands over all objects of a resource with all that they hold, a page at a time. It returns the

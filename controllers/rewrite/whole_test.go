@@ -14,6 +14,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	gomegatypes "github.com/onsi/gomega/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -171,4 +173,35 @@ func TestClientsShareOneRoomForWholeObjects(t *testing.T) {
 	defer end()
 	_, err := other.EachWhole(ctx, widgets, clock.RealClock{}, func() {}, func([]map[string]any, int64) error { return nil })
 	g.Expect(err).To(MatchError(context.DeadlineExceeded), "there is no room")
+}
+
+// What an object has packed may take as much as all objects together that are held otherwise.
+func TestWhatIsUnpackedIsHeldAlone(t *testing.T) {
+	g := NewWithT(t)
+	client := (&dense{objects: 3, items: 1}).client(t)
+	taken := func() error {
+		ctx, end := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer end()
+		return client.TakeWhole(ctx, widgets, types.NamespacedName{Name: "o1"}, func([]byte) error { return nil })
+	}
+	for name, hold := range map[string]func(func()) error{
+		"one": func(during func()) error {
+			return client.Unpacking().TakeWhole(t.Context(), widgets, types.NamespacedName{Name: "o0"}, func([]byte) error { during(); return nil })
+		},
+		"a page": func(during func()) error {
+			return client.Unpacking().TakePage(t.Context(), widgets, metav1.ListOptions{Limit: 2}, 0, func(page *unstructured.UnstructuredList) {
+				g.Expect(page.Items).To(HaveLen(2))
+				during()
+			})
+		},
+	} {
+		g.Expect(hold(func() { g.Expect(taken()).To(MatchError(context.DeadlineExceeded), name) })).To(Succeed())
+	}
+	g.Expect(taken()).To(Succeed(), "afterwards")
+}
+
+func TestAnObjectThatHasNoEndIsNotReadWhole(t *testing.T) {
+	g := NewWithT(t)
+	_, err := (&dense{objects: 1, items: 3 << 20}).client(t).Whole(t.Context(), widgets, types.NamespacedName{Name: "o0"})
+	g.Expect(err).To(MatchError(errNoEnd))
 }

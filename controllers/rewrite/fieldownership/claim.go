@@ -31,6 +31,7 @@ type pair struct {
 	before, after *view // nil if they could not be had
 	served        bool  // before was read, not made by the webhook
 	err           error // why before could not be had, or either is not understood
+	tooLarge      bool  // for the webhook
 	atOnce        int   // claims to ask about at once
 }
 

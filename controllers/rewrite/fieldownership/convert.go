@@ -14,6 +14,9 @@ func (f *Follower) convert(ctx context.Context, p *pair, claims []*claim) error 
 	if p.err != nil {
 		return p.err
 	}
+	if p.tooLarge {
+		return errTooLarge
+	}
 	there, err := f.differ(ctx, p, p.before, p.to, claims, func(c *claim) *fieldpath.Set { return c.removable })
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/moult-dev/moult/policies/conversion"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // Objects are those of one CRD.
@@ -35,6 +36,9 @@ const (
 	// chunkBytes and chunkObjects bound what is sent to the webhook at once.
 	chunkBytes   = 1 << 20
 	chunkObjects = 8
+	// mostConverted is what an object may take when it is decoded, in bytes as unpacking.CostOfJSON reckons, for it to be sent to the
+	// webhook: some six copies of it are held meanwhile, in a container of 256 MiB.
+	mostConverted = 48 << 20
 	// readTries is how often an object is read that others write meanwhile.
 	readTries = 10
 )
@@ -64,6 +68,7 @@ type Followed struct {
 
 var (
 	errNoCounterpart = errors.New("the conversion webhook gives it no field of its own there")
+	errTooLarge      = fmt.Errorf("the object is too large to be converted as a trial: its values would take more than %d MiB", mostConverted>>20)
 	errShared        = errors.New("the conversion webhook makes one field of it and of fields that the manager does not own")
 )
 
@@ -156,7 +161,8 @@ func (f *Follower) pair(ctx context.Context, webhook conversion.Converter, key t
 		done()
 		return nil, nil, err
 	}
-	p = &pair{webhook: webhook, from: from, to: to, served: before != nil, atOnce: min(max(chunkBytes/(len(raw)+1), 1), chunkObjects)}
+	cost, _ := unpacking.CostOfJSON(raw)
+	p = &pair{webhook: webhook, from: from, to: to, served: before != nil, tooLarge: cost > mostConverted, atOnce: min(max(chunkBytes/(len(raw)+1), 1), chunkObjects)}
 	p.err = f.understand(ctx, p, before, after)
 	return p, done, nil
 }
@@ -191,6 +197,9 @@ func (f *Follower) understand(ctx context.Context, p *pair, before, after *unstr
 		return err
 	}
 	if before == nil {
+		if p.webhook != nil && p.tooLarge {
+			return errTooLarge
+		}
 		if before, err = f.converted(ctx, p.webhook, after, p.from); err != nil {
 			return err
 		}

@@ -223,6 +223,35 @@ func TestALargeObjectIsConvertedInRequestsOfItsOwn(t *testing.T) {
 	}
 }
 
+// A tenant decides what an object takes when it is decoded. As a trial it is held several times, there and back.
+func TestAnObjectThatTakesTooMuchIsNotSentToTheWebhook(t *testing.T) {
+	for name, both := range map[string]bool{"where both versions are served": true, "where only one is": false} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			raw := `{"apiVersion": "` + old + `", "kind": "Widget", "metadata": {"name": "w", "resourceVersion": "1"}, "spec": {"size": 1, "color": "red", "template": {"a": [` + strings.Repeat("{},", 100_000) + `{}]}}}`
+			read := &objects{read: func(_ context.Context, apiVersion string) ([]byte, error) {
+				switch {
+				case apiVersion == current:
+					return []byte(strings.NewReplacer(old, current, "size", "limit").Replace(raw)), nil
+				case both:
+					return []byte(raw), nil
+				default:
+					return nil, nil
+				}
+			}}
+			unasked := converter(func(context.Context, []content, string) ([]content, error) {
+				return nil, errors.New("asked")
+			})
+			followed, err := New(NewTypes(widgets(t)), func() conversion.Converter { return unasked }, read).Follow(t.Context(), types.NamespacedName{Name: "w"}, old, current,
+				[]*fieldpath.Set{fieldpath.NewSet(fieldpath.MakePathOrDie("spec", "size"), fieldpath.MakePathOrDie("spec", "color"))})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(followed[0].Why).To(MatchError("the object is too large to be converted as a trial: its values would take more than 48 MiB"))
+			g.Expect(followed[0].Lost.Has(fieldpath.MakePathOrDie("spec", "size"))).To(BeTrue())
+			g.Expect(followed[0].Fields.Has(fieldpath.MakePathOrDie("spec", "color"))).To(BeTrue(), "a field that is there at both needs no webhook")
+		})
+	}
+}
+
 type converter func(ctx context.Context, objects []content, apiVersion string) ([]content, error)
 
 func (c converter) Convert(ctx context.Context, objects []content, apiVersion string) ([]content, error) {
