@@ -60,6 +60,10 @@ var slow = []string{
 // long are the tests of a package that cost most: five seconds of CPU time and more each, with their servers. `make test-full
 // PARTS=long` runs them, and .ci/run does so where a change touches one of these packages.
 var long = map[string][]string{
+	"cmd/moult/migrate":  {"TestMigrateInterruptedGoesOnWithTheRest"},
+	"cmd/moult/rehearse": {"TestAmongAThousandObjectsExactlyThoseAreNamed"},
+	"cmd/moult/repair":   {"TestAThousandAreMovedAndARepairThatStopsGoesOn"},
+	"cmd/moult/restore":  {"TestABackupIsOfOneMoment"},
 	"cmd/moult/preview/repositories": {
 		"TestEachCommitGetsThePersonsVerdict",
 		"TestEveryFileIsAccountedFor",

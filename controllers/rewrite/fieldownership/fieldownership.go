@@ -36,8 +36,8 @@ const (
 	// chunkBytes and chunkObjects bound what is sent to the webhook at once.
 	chunkBytes   = 1 << 20
 	chunkObjects = 8
-	// mostConverted is what an object may take when it is decoded, in bytes as unpacking.CostOfJSON reckons, for it to be sent to the
-	// webhook: some six copies of it are held meanwhile, in a container of 256 MiB.
+	// mostConverted is what an object that is sent to the webhook may take when it is decoded, in bytes, as unpacking.CostOfJSON
+	// reckons. Some six copies of it are held meanwhile, in a container of 256 MiB.
 	mostConverted = 48 << 20
 	// readTries is how often an object is read that others write meanwhile.
 	readTries = 10

@@ -223,7 +223,7 @@ type unmet struct {
 	resourceVersion string
 }
 
-// isElsewhere reports whether an object is listed as in the look before, where it was not met by its name either: the API server lists
+// isElsewhere reports whether an object is listed as in the look before, where it was not met by its name either. The API server lists
 // what lies under any key in etcd. One that was deleted or written since is not listed so again, and each first time asks for another look.
 func (v *visit) isElsewhere(fresh *metav1.PartialObjectMetadata, err error) bool {
 	met := err == nil && fresh.UID == v.item.UID && fresh.ResourceVersion == v.item.ResourceVersion
