@@ -60,6 +60,7 @@ var slow = []string{
 // long are the tests of a package that cost most: five seconds of CPU time and more each, with their servers. `make test-full
 // PARTS=long` runs them, and .ci/run does so where a change touches one of these packages.
 var long = map[string][]string{
+	"clusters/inspect":   {"TestTheSnapshotSaysWhatTheGateSaysAllThroughAMigration"},
 	"cmd/moult/migrate":  {"TestMigrateInterruptedGoesOnWithTheRest"},
 	"cmd/moult/rehearse": {"TestAmongAThousandObjectsExactlyThoseAreNamed"},
 	"cmd/moult/repair":   {"TestAThousandAreMovedAndARepairThatStopsGoesOn"},
@@ -93,6 +94,12 @@ var long = map[string][]string{
 		"TestTheMoveStopsWhenItIsNotWantedAnyMore",
 		"TestWhatIsTooLargeToBeKeptIsNotDeleted",
 	},
+	"controllers/rewrite/embeddedcopies": {"TestWhatAnnotationsHoldIsNotHeld"},
+	"test/conformance/admission": {
+		"TestACRDsLifeUnderTheRules",
+		"TestEveryRuleIsHeldByACase",
+	},
+	"test/faults": {"TestEveryFault"},
 	"test/simulation": {
 		"TestNothingCanBeLeftOut",
 		"TestNothingIsStaleOnceMoultReportsThat",
