@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -71,7 +72,7 @@ func (w Webhooks) For(crd *apiextensionsv1.CustomResourceDefinition) (conversion
 	if err != nil {
 		return nil, err
 	}
-	if c.converter, _, err = factory.NewConverter(crd); err != nil {
+	if _, c.converter, err = factory.NewConverter(crd); err != nil { // the other one copies what it is given
 		return nil, fmt.Errorf("the conversion webhook of %s cannot be called: %w", crd.Name, err)
 	}
 	return c, nil
@@ -172,12 +173,12 @@ func (c *converter) Convert(ctx context.Context, objects []map[string]any, apiVe
 	}
 	var in runtime.Object
 	if len(objects) == 1 {
-		in = &unstructured.Unstructured{Object: objects[0]}
+		in = &unstructured.Unstructured{Object: maps.Clone(objects[0])}
 	} else {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(gv.WithKind(c.kind + "List"))
 		for _, object := range objects {
-			list.Items = append(list.Items, unstructured.Unstructured{Object: object})
+			list.Items = append(list.Items, unstructured.Unstructured{Object: maps.Clone(object)})
 		}
 		in = list
 	}

@@ -5,23 +5,30 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/semaphore"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/policies/crdschema"
+	"github.com/moult-dev/moult/policies/unpacking"
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// rehearsed is how many objects a webhook is asked about at a time.
-const rehearsed = 50
+const (
+	// rehearsed is how many objects a webhook is asked about at a time.
+	rehearsed = 50
+	// mostRehearsed is what objects may take that are asked about together, in bytes. They are held four times, in a container of 256 MiB.
+	mostRehearsed = 40 << 20
+)
 
 // rehearsal asks the webhook of one CRD what it loses. It is a rehearser.
 type rehearsal struct {
 	engine *conversion.Engine
-	turn   *semaphore.Weighted // an object there and back is held six times over, so all CRDs take turns
+	turn   *semaphore.Weighted // an object there and back is held four times, so all CRDs take turns
 }
 
 // newRehearsal asks nothing yet.
@@ -44,7 +51,10 @@ func (r *rehearsal) Lost(ctx context.Context, objects []map[string]any) (all [][
 		return nil, err
 	}
 	defer r.turn.Release(1)
-	for _, o := range r.engine.RehearseAll(ctx, objects) {
+	if err := fits(objects); err != nil {
+		return nil, notAsked(ctx, err)
+	}
+	for _, o := range r.engine.Losses(ctx, objects) {
 		if o.Unknown != "" {
 			return nil, notAsked(ctx, errors.New(o.Unknown))
 		}
@@ -56,6 +66,20 @@ func (r *rehearsal) Lost(ctx context.Context, objects []map[string]any) (all [][
 		all = append(all, slices.Compact(lost))
 	}
 	return all, nil
+}
+
+// fits is an error if objects are too large to be asked about. Several are of one page, which is smaller.
+func fits(objects []map[string]any) error {
+	var size int64
+	for _, object := range objects {
+		size += unpacking.SizeOf(object)
+	}
+	if size <= mostRehearsed {
+		return nil
+	}
+	is := &unstructured.Unstructured{Object: objects[0]}
+	return fmt.Errorf("%s takes %d MiB when it is decoded, and the controller has memory for %d; run `moult rehearse`, and then the controller without --rehearse, or make the object smaller",
+		strings.TrimPrefix(is.GetNamespace()+"/"+is.GetName(), "/"), size>>20, mostRehearsed>>20)
 }
 
 // notAsked is that a webhook could not be asked, if there was time for it.

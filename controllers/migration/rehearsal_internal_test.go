@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -54,4 +55,13 @@ func TestWebhooksAreRehearsedOneAfterTheOther(t *testing.T) {
 		}
 		g.Expect(webhook.most.Load()).To(BeEquivalentTo(1))
 	})
+}
+
+// What does not fit into the memory four times is not asked about, and is no loss.
+func TestAnObjectThatIsTooLargeToRehearseIsNamed(t *testing.T) {
+	g := NewWithT(t)
+	object := map[string]any{"metadata": map[string]any{"namespace": "ns", "name": "large"}, "spec": slices.Repeat([]any{map[string]any{"": 0}}, 100_000)}
+	g.Expect(fits([]map[string]any{object})).To(Succeed())
+	object["spec"] = slices.Repeat([]any{map[string]any{"": 0}}, 150_000)
+	g.Expect(fits([]map[string]any{object})).To(MatchError(HavePrefix("ns/large takes 51 MiB when it is decoded, and the controller has memory for 40; ")))
 }

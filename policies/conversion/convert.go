@@ -9,7 +9,7 @@ import (
 )
 
 // Converter converts objects as the API server does. It changes none of them, and answers as many as it is given, in the same
-// order. Its error is a Failure, or counts as one with FaultAnswer.
+// order. The answers share nothing with them. Its error is a Failure, or counts as one with FaultAnswer.
 type Converter interface {
 	Convert(ctx context.Context, objects []map[string]any, apiVersion string) ([]map[string]any, error)
 }
@@ -122,12 +122,11 @@ func (e *Engine) request(ctx context.Context, all []*journey, version string, do
 		return Failure{Fault: FaultCount, Says: fmt.Sprintf("returned %d objects, expected %d", len(converted), len(all))}
 	}
 	for i, j := range all {
-		object, err := e.versions[version].Coerced(converted[i], false)
-		if err != nil {
+		if err := e.versions[version].Coerce(converted[i], false); err != nil {
 			j.fail(Failure{Fault: FaultFailed, To: version, Says: err.Error()})
 			continue
 		}
-		done(j, object)
+		done(j, converted[i])
 	}
 	return nil
 }

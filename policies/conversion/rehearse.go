@@ -62,6 +62,12 @@ func (e *Engine) RehearseAll(ctx context.Context, objects []map[string]any) []Ou
 	return words.Of(e.Trips(ctx, objects), func(trip Trip) Outcome { return trip.Outcome })
 }
 
+// Losses does so without asking what the API server would refuse, and holds each object as often as it has to: as it is given, read,
+// stored and read again.
+func (e *Engine) Losses(ctx context.Context, objects []map[string]any) []Outcome {
+	return words.Of(e.trips(ctx, objects, e.fill), func(j *journey) Outcome { return j.outcome })
+}
+
 // Trip is the way of one object there and back.
 type Trip struct {
 	Outcome
@@ -73,18 +79,22 @@ type Trip struct {
 
 // Trips are those of several objects, as RehearseAll has them.
 func (e *Engine) Trips(ctx context.Context, objects []map[string]any) []Trip {
-	all := e.there(ctx, objects)
+	return words.Of(e.trips(ctx, objects, e.store), func(j *journey) Trip { return Trip{j.outcome, j.before, j.there, j.back} })
+}
+
+func (e *Engine) trips(ctx context.Context, objects []map[string]any, store func(context.Context, *journey)) []*journey {
+	all := e.there(ctx, objects, store)
 	for name := range e.versions {
 		if name != e.Storage {
 			e.convert(ctx, pick(all, func(j *journey) bool { return j.outcome.From == name }), name, e.compare)
 		}
 	}
-	return words.Of(all, func(j *journey) Trip { return Trip{j.outcome, j.before, j.there, j.back} })
+	return all
 }
 
 // Stored are several objects as they are stored; nil is one that cannot be converted.
 func (e *Engine) Stored(ctx context.Context, objects []map[string]any) []map[string]any {
-	return words.Of(e.there(ctx, objects), func(j *journey) map[string]any { return j.there })
+	return words.Of(e.there(ctx, objects, e.store), func(j *journey) map[string]any { return j.there })
 }
 
 // Converted is an object at another version, as the API server has it when it has converted it: without defaults.
@@ -105,11 +115,11 @@ func (e *Engine) Converted(ctx context.Context, object map[string]any, to string
 }
 
 // there begins the journeys, up to where the objects are stored.
-func (e *Engine) there(ctx context.Context, objects []map[string]any) []*journey {
+func (e *Engine) there(ctx context.Context, objects []map[string]any, store func(context.Context, *journey)) []*journey {
 	all := words.Of(objects, e.start)
 	e.convert(ctx, pick(all, func(j *journey) bool { return j.outcome.From != e.Storage }), e.Storage, func(j *journey, there map[string]any) { j.at = there })
 	for _, j := range pick(all, func(*journey) bool { return true }) {
-		e.store(ctx, j)
+		store(ctx, j)
 	}
 	return all
 }
@@ -189,6 +199,14 @@ func (e *Engine) store(ctx context.Context, j *journey) {
 			j.outcome.Ratcheted = append(j.outcome.Ratcheted, problem)
 		}
 	}
+}
+
+// fill fills in defaults of the storage version, in what no one else holds. An object that is read at it has them.
+func (e *Engine) fill(_ context.Context, j *journey) {
+	if j.outcome.From != e.Storage {
+		e.versions[e.Storage].Fill(j.at)
+	}
+	j.there = j.at
 }
 
 // compare reports what a client of the object's own version reads otherwise than before.

@@ -45,7 +45,7 @@ func (f *Finder) Lacking(version string) []string {
 	}
 	var patterns []string
 	for _, witness := range witnesses(from, f.to.Schema) {
-		if v.coerce(witness, true) != nil {
+		if v.Coerce(witness, true) != nil {
 			continue
 		}
 		v.changed(witness, f.to, true, func(p Path) { patterns = append(patterns, v.pattern(p, names{})) })
@@ -68,7 +68,7 @@ func (f *Finder) LostFrom(object map[string]any, version string) (patterns []str
 	if v == nil || f.to == nil || v == f.to {
 		return nil, nil
 	}
-	if err := v.coerce(object, true); err != nil {
+	if err := v.Coerce(object, true); err != nil {
 		return nil, err
 	}
 	lost, known, bytes := map[string]bool{}, names{}, 0

@@ -58,13 +58,14 @@ func VersionOf(crd *apiextensionsv1.CustomResourceDefinition, name string) (*Ver
 // the storage.
 func (v *Version) Coerced(object map[string]any, drop bool) (map[string]any, error) {
 	as := runtime.DeepCopyJSON(object)
-	if err := v.coerce(as, drop); err != nil {
+	if err := v.Coerce(as, drop); err != nil {
 		return nil, err
 	}
 	return as, nil
 }
 
-func (v *Version) coerce(object map[string]any, drop bool) error {
+// Coerce is Coerced in place: the object is changed, also where it is an error.
+func (v *Version) Coerce(object map[string]any, drop bool) error {
 	if v.Schema == nil {
 		return nil
 	}

@@ -115,6 +115,7 @@ var hours = []string{
 	"TestTheShippedMemoryIsEnoughForManyFields",
 	"TestTheShippedMemoryIsEnoughForVersionRemovalsWithManyLabels",
 	"TestTheShippedMemoryIsEnoughForWhatAnybodyPacks",
+	"TestTheShippedMemoryIsEnoughToRehearse",
 }
 
 // pkg is a package that has tests.

@@ -1,0 +1,35 @@
+package unpacking
+
+const (
+	// groupTakes is what the first eight fields of a mapping take, however few there are, and fieldTakes each one of more.
+	groupTakes, fieldTakes = 288, 80
+	itemTakes              = 16
+	headTakes              = 48
+)
+
+// SizeOf is about what a decoded value takes in memory, in bytes. CostOfJSON is what it may take at most.
+func SizeOf(value any) (n int64) {
+	switch v := value.(type) {
+	case map[string]any:
+		n = headTakes
+		if len(v) > 8 {
+			n += fieldTakes * int64(len(v))
+		} else if len(v) > 0 {
+			n += groupTakes
+		}
+		for key, inner := range v {
+			n += int64(len(key)) + SizeOf(inner)
+		}
+	case []any:
+		n = headTakes/2 + itemTakes*int64(cap(v))
+		for _, inner := range v {
+			n += SizeOf(inner)
+		}
+	case string:
+		n = int64(len(v))
+	case nil, bool:
+	default:
+		n = 8
+	}
+	return n
+}

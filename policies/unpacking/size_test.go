@@ -1,0 +1,40 @@
+package unpacking
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestWhatADecodedValueTakesIsAboutWhatItIsSaidToTake(t *testing.T) {
+	fields := make([]string, 80_000)
+	for i := range fields {
+		fields[i] = fmt.Sprintf(`"k%05d":%[1]d`, i)
+	}
+	for name, text := range map[string]string{
+		"mappings with nothing in them":    "[" + strings.Repeat("{},", 200_000) + "{}]",
+		"mappings with a field":            "[" + strings.Repeat(`{"a":1},`, 50_000) + "{}]",
+		"lists":                            "[" + strings.Repeat("[[]],", 100_000) + "1]",
+		"texts":                            "[" + strings.Repeat(`"some text",`, 100_000) + "1]",
+		"a mapping with very many fields":  "{" + strings.Join(fields, ",") + "}",
+		"a long text":                      `"` + strings.Repeat("x", 4<<20) + `"`,
+		"mappings in mappings, many times": "[" + strings.Repeat(strings.Repeat(`{"":`, 1000)+"1"+strings.Repeat("}", 1000)+",", 20) + "1]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, before, after := NewWithT(t), runtime.MemStats{}, runtime.MemStats{}
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			var value any
+			g.Expect(json.Unmarshal([]byte(text), &value)).To(Succeed())
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			takes := float64(after.HeapAlloc) - float64(before.HeapAlloc)
+			g.Expect(float64(SizeOf(value))).To(And(BeNumerically(">", takes/1.5), BeNumerically("<", takes*1.5)))
+			runtime.KeepAlive(text)
+		})
+	}
+}
