@@ -52,26 +52,26 @@ func (w *wholes) hold(ctx context.Context, read func() ([]byte, error)) (raw []b
 	if raw, err = read(); err != nil {
 		return nil, nil, err
 	}
-	done, err = w.take(ctx, raw)
+	done, err = w.take(ctx, raw, 1)
 	return raw, done, err
 }
 
-// take waits for the room to decode what was read, or for all there is if what was packed in it is unpacked, too.
-func (w *wholes) take(ctx context.Context, raw []byte) (done func(), err error) {
+// take waits for the room to decode what was read so many times, or for all there is if what was packed in it is unpacked, too.
+func (w *wholes) take(ctx context.Context, raw []byte, times int64) (done func(), err error) {
 	cost, _ := unpacking.CostOfJSON(raw)
+	cost = min(cost*times, wholeRoom)
 	if w.unpacked {
 		cost = wholeRoom
 	}
-	cost = min(cost, wholeRoom)
 	if err := w.room.Acquire(ctx, cost); err != nil {
 		return nil, err
 	}
 	return func() { w.room.Release(cost) }, nil
 }
 
-// Room waits until there is room to decode what was read, and keeps it until done is called; who has some asks for no more.
-func (c *Client) Room(ctx context.Context, raw []byte) (done func(), err error) {
-	return c.whole.take(ctx, raw)
+// Room waits until there is room to decode what was read so many times, and keeps it until done is called; who has some asks for no more.
+func (c *Client) Room(ctx context.Context, raw []byte, times int64) (done func(), err error) {
+	return c.whole.take(ctx, raw, times)
 }
 
 // Unpacking is the same client, for objects that have others packed in them: it hands over whole objects while nothing else is held.

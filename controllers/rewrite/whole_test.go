@@ -125,6 +125,22 @@ func TestWholeObjectsWaitForRoom(t *testing.T) {
 	}
 }
 
+// What holds an object several times waits as if there were several.
+func TestRoomIsTakenForAsManyTimesAsAnObjectIsHeld(t *testing.T) {
+	g := NewWithT(t)
+	d := &dense{items: 20_000}
+	client, raw := d.client(t), []byte(d.object(1))
+	cost, _ := unpacking.CostOfJSON(raw)
+	times := wholeRoom/cost/2 + 1
+	leave, err := client.Room(t.Context(), raw, times)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(client.whole.room.TryAcquire(wholeRoom / 2)).To(BeFalse())
+	leave()
+	leave, err = client.Room(t.Context(), raw, 100*times)
+	g.Expect(err).NotTo(HaveOccurred(), "no more than all of it")
+	leave()
+}
+
 func TestAPageOfWholeObjectsHasRoomForMore(t *testing.T) {
 	g := NewWithT(t)
 	d := &dense{objects: 12, items: 20_000} // 60 KB each, of which a page of 1 MiB has more

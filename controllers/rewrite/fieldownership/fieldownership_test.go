@@ -163,13 +163,15 @@ func TestFollow(t *testing.T) {
 type objects struct {
 	read        func(ctx context.Context, apiVersion string) ([]byte, error)
 	taken, held int
+	times       int64
 }
 
 func (o *objects) Whole(ctx context.Context, _ types.NamespacedName, apiVersion string) ([]byte, error) {
 	return o.read(ctx, apiVersion)
 }
 
-func (o *objects) Room(context.Context, []byte) (done func(), err error) {
+func (o *objects) Room(_ context.Context, _ []byte, times int64) (done func(), err error) {
+	o.times = times
 	o.taken++
 	o.held++
 	return func() { o.held-- }, nil
@@ -194,6 +196,7 @@ func TestAnObjectIsDecodedOnlyWhereThereIsRoom(t *testing.T) {
 		[]*fieldpath.Set{fieldpath.NewSet(fieldpath.MakePathOrDie("spec", "size"))})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(read.taken).To(Equal(1), "who has room asks for no more")
+	g.Expect(read.times).To(BeNumerically(">", 4), "both versions, there and back, and sets of fields")
 	g.Expect(read.held).To(BeZero())
 	g.Expect(renaming.calls).To(BeNumerically(">", 0))
 }
