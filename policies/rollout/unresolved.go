@@ -192,7 +192,7 @@ func isFetched(u *delivery.Unit) bool { return len(u.Charts)+len(u.Elsewhere) > 
 // notFetched are the addresses of a unit's sources that are no charts, and that are read as they are in this repository.
 func notFetched(u *delivery.Unit) (from [][3]string) {
 	for _, source := range u.Sources {
-		if s := source.Settings; s.Text("chart") == "" && !slices.Contains(u.Elsewhere, s.Text("repoURL")) {
+		if s := source.Settings; s.Text("chart") == "" && !strings.HasPrefix(s.Text("repoURL"), "oci://") && !slices.Contains(u.Elsewhere, s.Text("repoURL")) {
 			from = append(from, [3]string{s.Text("repoURL"), s.Text("path"), s.Text("targetRevision")})
 		}
 	}

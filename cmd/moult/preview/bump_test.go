@@ -24,6 +24,9 @@ const entryOfOCI = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository
 const entryOfArgoCD = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: widgets, namespace: argocd}\n" +
 	"spec: {destination: {namespace: widgets}, source: {repoURL: 'ADDRESS', chart: widgets, targetRevision: VERSION}}\n"
 
+const artifactOfArgoCD = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: widgets, namespace: argocd}\n" +
+	"spec: {destination: {namespace: widgets}, source: {repoURL: 'ADDRESS/widgets', path: ., targetRevision: VERSION}}\n"
+
 // widgetsReleases are 1.0.0 with both versions, 1.1.0 with the same, and 2.0.0 without v1alpha1.
 var widgetsReleases = map[string]charttest.Chart{
 	"1.0.0": charttest.Of("widgets", "1.0.0", map[string]string{"templates/crd.yaml": widgetsCRD}),
@@ -61,6 +64,7 @@ func TestABumpOfAChartIsSeen(t *testing.T) {
 	for how, c := range map[string]struct{ entry, url string }{
 		"Flux over HTTP": {entryOfFlux, overHTTP}, "Flux over OCI": {entryOfFlux, overOCI}, "an OCIRepository": {entryOfOCI, overOCI},
 		"Argo CD over HTTP": {entryOfArgoCD, overHTTP}, "Argo CD over OCI": {entryOfArgoCD, overOCI},
+		"Argo CD, an artifact":               {artifactOfArgoCD, overOCI},
 		"Argo CD over OCI, without a scheme": {entryOfArgoCD, strings.TrimPrefix(overOCI, "oci://")},
 	} {
 		for name, bump := range map[string]struct {
