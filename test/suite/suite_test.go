@@ -55,7 +55,7 @@ func TestThePackagesOfARun(t *testing.T) {
 			suite{race: true, long: true}, []group{{true, true, longTests(), nil, []string{"controllers/repair"}}, {false, false, longTests(), nil, []string{"test/simulation"}}},
 		},
 		"a test that is named may be a long one": {
-			suite{fast: true, goTest: []string{"-run", "TestAKill"}}, []group{{false, false, nil, hours, []string{"policies/a"}}},
+			suite{fast: true, goTest: []string{"-run", "TestTheMove"}}, []group{{false, false, nil, hours, []string{"policies/a"}}},
 		},
 		"for another Kubernetes, what needs no server is left out, and what is long is not": {
 			suite{servers: true}, []group{{false, true, nil, hours, []string{"controllers/repair"}}, {false, true, nil, hours, []string{"cmd/b"}}},
