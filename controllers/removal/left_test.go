@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -116,7 +117,7 @@ func TestAVersionThatWentTooEarlyIsNotDoneWith(t *testing.T) {
 	gate := running.GateFor(w)
 	gate.Name.Namespace = "default" // where the objects are: elsewhere the gate names none
 	gate.Ask()
-	running.Moult(t, cp.Config, running.Quick(w.GR.Group), removal.Options{Namespaces: []string{"default"}})
+	stop := running.Moult(t, cp.Config, running.Quick(w.GR.Group), removal.Options{Namespaces: []string{"default"}})
 	g.Eventually(gate.Verdict, running.Soon).Should(Equal("False ObjectsFailed Reconciling"))
 	const remedy = "put v1alpha1 back into spec.versions"
 	g.Expect(gate.Message()).To(ContainSubstring(remedy))
@@ -126,4 +127,11 @@ func TestAVersionThatWentTooEarlyIsNotDoneWith(t *testing.T) {
 	}
 	g.Expect(gate.Removal().Status.Blockers).To(ContainElement(blocker))
 	g.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 3}))
+
+	stop()
+	slow := running.Quick(w.GR.Group)
+	slow.Settle = time.Hour
+	running.Moult(t, cp.Config, slow, removal.Options{Namespaces: []string{"default"}})
+	g.Eventually(gate.Message, running.Soon).Should(ContainSubstring("are looked at again"), "a process that has not looked yet does not open the gate")
+	g.Expect(gate.Verdict()).To(Equal("False ObjectsFailed Reconciling"))
 }

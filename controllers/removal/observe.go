@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	crds "github.com/moult-dev/moult/api/crd"
@@ -33,6 +34,8 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	}
 	if removal.Status.ObservedGeneration == removal.Generation {
 		s.Noted = verdict.Noted(removal.Status.Warnings)
+		ready := meta.FindStatusCondition(removal.Status.Conditions, "Ready")
+		s.FoundFailed = ready != nil && ready.Reason == v1alpha1.ReasonObjectsFailed
 	}
 	crd, err := read(ctx, removal.Spec.CRDName)
 	switch {

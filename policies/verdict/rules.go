@@ -95,8 +95,13 @@ func crdIsGoing(s Situation) (Verdict, bool) {
 
 // leftUnreadable: the versions went too early, and what is stored at them can be read again only when they are back.
 func leftUnreadable(s Situation) (Verdict, bool) {
-	if len(s.present()) > 0 || s.Migration == nil || s.Migration.FailedBy[plan.Unreadable] == 0 {
+	if len(s.present()) > 0 {
 		return Verdict{}, false
+	}
+	if s.Migration == nil || s.Migration.FailedBy[plan.Unreadable] == 0 {
+		// A process that has not looked yet knows no better than the one before. Without the label none looks.
+		return progressing(v1alpha1.ReasonObjectsFailed, fmt.Sprintf("objects of %s failed when they were last looked at, and are looked at again", s.Removal.CRDName), withoutGate),
+			s.FoundFailed && s.CRD.OptedIn && s.CRD.InScope && (s.Migration == nil || !s.proved())
 	}
 	v := s.held(s.Migration.Decision.Reason, s.Migration.Decision.Sentence)
 	v.Message = sentence(v.Message, withoutGate)

@@ -31,6 +31,8 @@ type Situation struct {
 	// Remembered is what was found safe before this process began, for the same
 	// versions as now.
 	Remembered *v1alpha1.ProofStatus
+	// FoundFailed reports whether the verdict was last that objects failed, perhaps by an earlier process.
+	FoundFailed bool
 	// LastWrite is the latest write at one of the versions seen before; zero if
 	// none was.
 	LastWrite time.Time

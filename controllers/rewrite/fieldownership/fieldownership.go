@@ -33,15 +33,16 @@ const (
 	// atATime is how many objects are followed at a time: each is held whole, and
 	// may have 1.5 MiB.
 	atATime = 4
-	// chunkBytes and chunkObjects bound what is sent to the webhook at once.
-	chunkBytes   = 1 << 20
+	// chunkBytes, decoded as unpacking.CostOfJSON reckons, and chunkObjects bound what is sent to the webhook at once.
+	chunkBytes   = 4 << 20
 	chunkObjects = 8
-	// heldTimes is how many times an object is held as it is decoded: at two versions, there and back, without a claim, and as sets of
-	// its fields. One of 80,000 fields takes 12 MB decoded, as it is reckoned, and 56 MB when it is followed.
+	// heldTimes is how many times an object is held as it is decoded: at two versions, there and back, without a claim, and as sets of its
+	// fields. Each further claim that is asked about at once takes two. An object of 80,000 fields takes 12 MB decoded, as it is reckoned, and
+	// 56 MB when it is followed.
 	heldTimes = 5
 	// mostConverted is what an object that is sent to the webhook may take when it is decoded, in bytes, as unpacking.CostOfJSON
-	// reckons. It is held some five times meanwhile, in a container of 256 MiB.
-	mostConverted = 48 << 20
+	// reckons. A map of one-key maps is held some ten times meanwhile, with the sets of its fields, in a container of 256 MiB.
+	mostConverted = 24 << 20
 	// readTries is how often an object is read that others write meanwhile.
 	readTries = 10
 )
@@ -156,7 +157,9 @@ func (f *Follower) pair(ctx context.Context, webhook conversion.Converter, key t
 	if err != nil {
 		return nil, nil, err
 	}
-	if done, err = f.objects.Room(ctx, raw, heldTimes); err != nil {
+	cost, _ := unpacking.CostOfJSON(raw)
+	atOnce := min(max(chunkBytes/(cost+1), 1), chunkObjects)
+	if done, err = f.objects.Room(ctx, raw, heldTimes+2*(atOnce-1)); err != nil {
 		return nil, nil, err
 	}
 	before, after, err := f.both(ctx, key, from, to, raw)
@@ -164,8 +167,7 @@ func (f *Follower) pair(ctx context.Context, webhook conversion.Converter, key t
 		done()
 		return nil, nil, err
 	}
-	cost, _ := unpacking.CostOfJSON(raw)
-	p = &pair{webhook: webhook, from: from, to: to, served: before != nil, tooLarge: cost > mostConverted, atOnce: min(max(chunkBytes/(len(raw)+1), 1), chunkObjects)}
+	p = &pair{webhook: webhook, from: from, to: to, served: before != nil, tooLarge: cost > mostConverted, atOnce: int(atOnce)}
 	p.err = f.understand(ctx, p, before, after)
 	return p, done, nil
 }
