@@ -45,6 +45,9 @@ func namespaceOf(name string) string {
 	return "default"
 }
 
+// keyOf is the key of an object in etcd, without what all keys begin with.
+func keyOf(name string) string { return namespaceOf(name) + "/" + name }
+
 // stays reports whether an object has a finalizer, which no client ever removes: a deletion only marks it.
 func stays(name string) bool { return name == "a" || name == "d" }
 

@@ -1,8 +1,10 @@
 package simulation
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -145,13 +147,14 @@ func (w *world) list(r Route, limit int, token string) (page, error) {
 	return p, nil
 }
 
-// cut leaves what comes after a name, as far as the limit.
+// cut leaves what comes after a name, as far as the limit. A list is in the order of the keys.
 func (p *page) cut(from string, limit int) {
-	for _, name := range sorted(p.objects) {
-		if name > from {
+	for name := range p.objects {
+		if from == "" || keyOf(name) > keyOf(from) {
 			p.names = append(p.names, name)
 		}
 	}
+	slices.SortFunc(p.names, func(a, b string) int { return cmp.Compare(keyOf(a), keyOf(b)) })
 	if left := len(p.names) - limit; limit > 0 && left > 0 {
 		p.names, p.left = p.names[:limit], int64(left)
 		p.next = fmt.Sprintf("%d/%s", p.revision, p.names[limit-1])
