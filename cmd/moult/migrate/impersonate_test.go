@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -95,6 +96,10 @@ func mayImpersonateMoult(w *clitest.World, user string) {
 	rule := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{"moult-controller"}, Verbs: []string{"impersonate"}}
 	_, err = c.RbacV1().Roles(meta.Namespace).Create(w.T.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{rule}}, metav1.CreateOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
+	w.T.Cleanup(func() {
+		_ = c.RbacV1().Roles(meta.Namespace).Delete(context.Background(), meta.Name, metav1.DeleteOptions{})
+		_ = c.RbacV1().RoleBindings(meta.Namespace).Delete(context.Background(), meta.Name, metav1.DeleteOptions{})
+	})
 	_, err = c.RbacV1().RoleBindings(meta.Namespace).Create(w.T.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
