@@ -2,6 +2,7 @@ package charts_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -147,22 +148,23 @@ data:
 // What was rendered is kept, and no caller gets the objects of another one.
 func TestTheSameChartIsRenderedOnce(t *testing.T) {
 	g := NewWithT(t)
-	// A template that makes another name each time, so that it shows.
-	files := map[string]string{"templates/x.yaml": configMap("x{{ randNumeric 12 }}"), "crds/x.yaml": strings.ReplaceAll(crd, "NAME", "x")}
-	rendered := func() (*charts.Rendering, string) {
+	// A template that takes some time, so that it shows, and that was not rendered before.
+	files := map[string]string{"templates/x.yaml": fmt.Sprintf("{{/* %d */}}{{ range 3000000 }}{{ end }}", time.Now().UnixNano()) + configMap("x"), "crds/x.yaml": strings.ReplaceAll(crd, "NAME", "x")}
+	took := func() (*charts.Rendering, string, time.Duration) {
 		dir, root := folder(t, files)
 		chart, err := charts.Folder(dir, root)
 		g.Expect(err).NotTo(HaveOccurred())
+		began := time.Now()
 		got, err := chart.Render(t.Context(), charts.Release{Name: "kept"})
 		g.Expect(err).NotTo(HaveOccurred())
-		return got, dir
+		return got, dir, time.Since(began)
 	}
-	one, dir := rendered()
-	name := names(one.Objects)
+	one, dir, first := took()
 	one.Objects[0].SetName("changed")
 	g.Expect(one.CRDs[0].Place("spec").File).To(HavePrefix(dir))
-	other, dir := rendered()
-	g.Expect(names(other.Objects)).To(Equal(name))
+	other, dir, second := took()
+	g.Expect(second).To(BeNumerically("<", first/4))
+	g.Expect(names(other.Objects)).To(Equal([]string{"x"}))
 	g.Expect(other.Objects[0].Place().File).To(Equal(filepath.Join(dir, "templates", "x.yaml")))
 	g.Expect(other.CRDs[0].Place("spec").String()).To(Equal(filepath.Join(dir, "crds", "x.yaml") + ":4"))
 }

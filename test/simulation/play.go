@@ -3,7 +3,6 @@ package simulation
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -246,5 +245,3 @@ func short(err error) string {
 		return strings.TrimSpace(err.Error())
 	}
 }
-
-func sorted(objects map[string]record) []string { return slices.Sorted(maps.Keys(objects)) }
