@@ -14,8 +14,7 @@ import (
 // delivery is what the real tools make of a repository: Kustomize, Helm, and what Flux and Argo CD take from where. None of Moult's
 // code has a part in it.
 type delivery struct {
-	// crds are what clusters get, and parts what folders make that are only part of others, or that nothing leads to: the objects by their
-	// root and name.
+	// crds are what clusters get, and parts what folders make that are only part of others: the objects by their root and name.
 	crds, parts map[string]map[string]any
 	// others decide what comes from elsewhere: objects of Flux and Argo CD, and charts that other repositories have.
 	others map[string]any
@@ -34,9 +33,8 @@ func deliveredFrom(dir string, s state) (delivery, error) {
 	d.findParts()
 	d.everything()
 	if wired := d.wired(); len(wired) > 0 {
-		d.parts, d.failed = maps.Clone(d.crds), map[string]string{} // what nothing leads to a person may apply, who is not asked here
 		maps.DeleteFunc(d.crds, func(root string, _ map[string]any) bool { return !d.holders[root] })
-		maps.DeleteFunc(d.parts, func(root string, _ map[string]any) bool { return d.holders[root] })
+		d.parts, d.failed = map[string]map[string]any{}, map[string]string{}
 		for _, one := range wired {
 			d.follow(one)
 		}
