@@ -106,11 +106,6 @@ type Unseen struct {
 	Offline bool
 }
 
-// Only is a cluster that has just the units of a name.
-func (c *Cluster) Only(name string) Cluster {
-	return Cluster{Name: c.Name, Units: slices.DeleteFunc(slices.Clone(c.Units), func(u *Unit) bool { return u.Name != name })}
-}
-
 // Unit is the unit of a name, nil if there is none.
 func (c *Cluster) Unit(name string) *Unit {
 	for _, u := range c.Units {

@@ -67,18 +67,6 @@ func CRDs(ctx context.Context, t *repository.Tree, built []string, o Options) (*
 	return s.cluster, err
 }
 
-// Made are the CRDs that some folders make which Touched finds, a unit for each.
-func Made(ctx context.Context, t *repository.Tree, folders []string, o Options) *delivery.Cluster {
-	s := newScan(t, o)
-	for _, name := range folders {
-		dir, values := helm.ValuesOf(name)
-		at := filepath.Join(t.Dir, filepath.FromSlash(dir))
-		s.asKustomized(at)
-		s.asInstalled(ctx, at, values)
-	}
-	return &delivery.Cluster{Name: t.Name, Units: s.cluster.Built, Unseen: s.cluster.Unseen}
-}
-
 func newScan(t *repository.Tree, o Options) *scan {
 	return &scan{
 		Options: o, tree: files.Of(t), cluster: &delivery.Cluster{Name: t.Name}, built: map[string]*render.Rendering{},

@@ -129,11 +129,6 @@ func (p *command) unfollowed(ctx context.Context, s *sides, all []preview.Delive
 		}
 		all = append(all, more...)
 	}
-	made, err := s.made(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all = append(all, s.held(made...)...)
 	others, err := s.both(func(from side) (delivery.Cluster, error) {
 		found, err := scan.OtherTools(ctx, from.tree, unread, s.building)
 		found.Unseen = append(found.Unseen, scan.MayBeApplied(from.tree, s.on(from, unread), notBuilt(all))...)
