@@ -65,12 +65,12 @@ func (s side) decides(cluster delivery.Cluster, crd *delivery.Object, file strin
 }
 
 // usesOrLeaves reports whether a file in a folder of a unit, or below it, is part of the unit, or is left out by a kustomization beside it. What
-// a tool is asked to pass over, and what is too deep for it, a person may apply, such as the crds/ of a chart that are skipped. Flux
-// takes those once by default, which is known.
+// a tool is asked to pass over, and what is too deep for it, a person may apply, such as the crds/ of a chart that Argo CD skips. Flux
+// takes those once, which is known.
 func (s side) usesOrLeaves(u *delivery.Unit, dir, file string) bool {
 	at, folder := filepath.Join(s.tree.Root, filepath.FromSlash(file)), filepath.Join(s.tree.Root, filepath.FromSlash(dir))
 	if len(u.Charts) > 0 {
-		return u.Tool == delivery.Helm && u.By.Text("spec", "install", "crds") != "Skip"
+		return u.Tool == delivery.Helm
 	}
 	return s.tree.Reads.Has(at) || filepath.Dir(at) == folder && render.KustomizationIn(folder) != "" && !s.isNamedAbove(at)
 }
