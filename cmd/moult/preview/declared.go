@@ -27,12 +27,12 @@ func (s *sides) declared(all []preview.Delivered) (preview.Pair, error) {
 		before, after := s.base.crdsIn(c.Base, c.Name), s.head.crdsIn(c.Head, c.Name)
 		undecided := map[string]bool{} // on one side or on both, which are compared then
 		for _, crd := range before {
-			if !slices.ContainsFunc(all, func(d preview.Delivered) bool { return s.base.decides(d.Base.Cluster, crd, c.Name) }) {
+			if !slices.ContainsFunc(all, func(d preview.Delivered) bool { return decides(d.Base.Cluster, crd, c.Name) }) {
 				undecided[crd.GetName()] = true
 			}
 		}
 		for _, crd := range after {
-			if !slices.ContainsFunc(all, func(d preview.Delivered) bool { return s.head.decides(d.Head.Cluster, crd, c.Name) }) {
+			if !slices.ContainsFunc(all, func(d preview.Delivered) bool { return decides(d.Head.Cluster, crd, c.Name) }) {
 				undecided[crd.GetName()] = true
 			}
 		}
@@ -51,38 +51,16 @@ func (s side) declare(to *delivery.Cluster, crds []*delivery.Object, named map[s
 	}
 }
 
-// decides reports whether an entry point shows by itself what becomes of a CRD in a file. It brings the same one, is built of the file, or
-// leaves it out.
-func (s side) decides(cluster delivery.Cluster, crd *delivery.Object, file string) bool {
+// decides reports whether an entry point shows by itself what becomes of a CRD in a file: it brings the same one, or a folder around the
+// file without it.
+func decides(cluster delivery.Cluster, crd *delivery.Object, file string) bool {
 	brings := func(found delivery.CRD) bool {
 		return found.GetName() == crd.GetName() && reflect.DeepEqual(found.Object.Object["spec"], crd.Object["spec"])
 	}
-	return slices.ContainsFunc(cluster.CRDs(), brings) || slices.ContainsFunc(cluster.Units, func(u *delivery.Unit) bool {
-		return slices.ContainsFunc(u.Dirs, func(dir string) bool {
-			return dir != "" && dir != "." && strings.HasPrefix(file, dir+"/") && s.usesOrLeaves(u, dir, file)
+	return slices.ContainsFunc(cluster.CRDs(), brings) ||
+		slices.ContainsFunc(cluster.Units, func(u *delivery.Unit) bool {
+			return slices.ContainsFunc(u.Dirs, func(dir string) bool { return dir != "" && dir != "." && strings.HasPrefix(file, dir+"/") })
 		})
-	})
-}
-
-// usesOrLeaves reports whether a file in a folder of a unit, or below it, is part of the unit, or is left out by a kustomization beside it. What
-// a tool is asked to pass over, and what is too deep for it, a person may apply, such as the crds/ of a chart that Argo CD skips. Flux
-// takes those once, which is known.
-func (s side) usesOrLeaves(u *delivery.Unit, dir, file string) bool {
-	at, folder := filepath.Join(s.tree.Root, filepath.FromSlash(file)), filepath.Join(s.tree.Root, filepath.FromSlash(dir))
-	if len(u.Charts) > 0 {
-		return u.Tool == delivery.Helm
-	}
-	return s.tree.Reads.Has(at) || filepath.Dir(at) == folder && render.KustomizationIn(folder) != "" && !s.isNamedAbove(at)
-}
-
-// isNamedAbove reports whether a kustomization in a folder around that of a file may be built of it.
-func (s side) isNamedAbove(file string) bool {
-	for dir := filepath.Dir(filepath.Dir(file)); strings.HasPrefix(dir, s.tree.Root+string(filepath.Separator)); dir = filepath.Dir(dir) {
-		if render.KustomizationIn(dir) != "" && slices.Contains(render.Local(dir, s.tree.Root), file) {
-			return true
-		}
-	}
-	return false
 }
 
 // crdsIn are the CRDs of a file that may be applied as it is.
