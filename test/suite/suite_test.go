@@ -88,6 +88,30 @@ func TestEachPackageAndTestThatAListNamesIsThere(t *testing.T) {
 	}
 }
 
+func TestEachModuleIsLinted(t *testing.T) {
+	g := NewWithT(t)
+	t.Chdir("../..")
+	var linted []string
+	for file, list := range map[string]string{"Makefile": `(?m)^(?:LINTED|ARGOCD) = (.*)$`, "test/full.mk": `(?m)\blint LINTED=([a-z/]+)$`} {
+		content, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, found := range regexp.MustCompile(list).FindAllStringSubmatch(string(content), -1) {
+			linted = append(linted, strings.Fields(found[1])...)
+		}
+	}
+	modules, err := exec.CommandContext(t.Context(), "git", "ls-files", "*go.mod").Output()
+	g.Expect(err).NotTo(HaveOccurred())
+	var ours []string
+	for module := range strings.FieldsSeq(string(modules)) {
+		code, err := exec.CommandContext(t.Context(), "git", "ls-files", filepath.Join(filepath.Dir(module), "*.go")).Output()
+		g.Expect(err).NotTo(HaveOccurred())
+		if len(code) > 0 {
+			ours = append(ours, filepath.Dir(module))
+		}
+	}
+	g.Expect(linted).To(ConsistOf(ours))
+}
+
 func TestAChangedFileBelongsToAPackage(t *testing.T) {
 	g := NewWithT(t)
 	root := t.TempDir()

@@ -28,7 +28,7 @@ var short = []struct {
 	{"newcomer", map[string][]string{".": {"./test/newcomer"}}, regexp.MustCompile(`^(docs/install\.md$|clusters/base/)`)},
 	{"scripts", map[string][]string{".": {"./examples/ci"}}, nil},
 	{"kubevirt", map[string][]string{"test/kubevirt": {"./..."}}, nil},
-	{"health", map[string][]string{"health/argocd": {"./..."}, "test/lua": {"./..."}}, nil},
+	{"health", map[string][]string{"health/argocd": {"./..."}, "test/lua": {"./..."}}, regexp.MustCompile(`^\.golangci\.yml$`)},
 }
 
 // pages is what becomes a page of the site.
