@@ -12,7 +12,7 @@ func TestAReleaseIsBuiltWithoutWhatMoultNeverCalls(t *testing.T) {
 	g := NewWithT(t)
 	packages := strings.Fields(narrow(t, "../../..", "list", "-deps", "./cmd/moult", "./cmd/moult-controller"))
 	g.Expect(packages).To(ContainElements("k8s.io/client-go/tools/leaderelection", "helm.sh/helm/v4/internal/version"))
-	for _, heavy := range []string{"k8s.io/client-go/kubernetes", "k8s.io/client-go/informers", "google.golang.org/grpc", "go.opentelemetry.io/otel/sdk/trace"} {
+	for _, heavy := range []string{"k8s.io/client-go/kubernetes", "k8s.io/client-go/informers", "k8s.io/api/extensions/v1beta1", "google.golang.org/grpc", "go.opentelemetry.io/otel/sdk/trace"} {
 		g.Expect(packages).NotTo(ContainElement(heavy))
 	}
 }
@@ -30,7 +30,14 @@ import (
 	"fmt"
 
 	_ "k8s.io/heavy" // why
+	old "k8s.io/old"
+	"k8s.io/young"
 )
+
+var all = []func(){
+	old.Add,
+	young.Add,
+}
 
 // Unused is never called.
 func Unused() {
@@ -41,9 +48,9 @@ func (s some) Used() {}
 `
 	t.Run("leaves every other line where it was", func(t *testing.T) {
 		g := NewWithT(t)
-		left, err := cut{file: "some.go", without: []string{"fmt", "k8s.io/heavy", "Unused"}}.apply([]byte(text))
+		left, err := cut{file: "some.go", without: []string{"fmt", "k8s.io/heavy", "k8s.io/old", "Unused"}}.apply([]byte(text))
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(strings.Fields(string(left))).To(Equal(strings.Fields("package some import ( // why ) // Unused is never called. func (s some) Used() {}")))
+		g.Expect(strings.Fields(string(left))).To(Equal(strings.Fields("package some import ( // why \"k8s.io/young\" ) var all = []func(){ young.Add, } // Unused is never called. func (s some) Used() {}")))
 		g.Expect(strings.Count(string(left), "\n")).To(Equal(strings.Count(text, "\n")))
 	})
 	t.Run("is refused where another version lacks it", func(t *testing.T) {
