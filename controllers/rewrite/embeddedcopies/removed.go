@@ -179,10 +179,10 @@ func (v *visit) keep(ctx context.Context, live *unstructured.Unstructured) (save
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		v.Refuse(fmt.Errorf("it cannot be kept in %s: %w", v.reported.Successor, err), "patch", v.at, v.reported)
+		v.Refuse(fmt.Errorf("it cannot be kept in %s: %w", v.reported.Successor, err), "patch", v.At, v.reported)
 		return false, nil
 	}
-	if err := v.removed.add(keyOf(u), kept{at: v.at, in: keyOf(v.made)}); err != nil {
+	if err := v.removed.add(keyOf(u), kept{at: v.At, in: keyOf(v.made)}); err != nil {
 		v.leave(NotKnown, err.Error())
 		return false, nil
 	}
@@ -221,7 +221,7 @@ func (v *visit) keepInSuccessor(ctx context.Context, u *unstructured.Unstructure
 		return err
 	}
 	return v.Retry().Write(ctx, v.Lane, func() error {
-		got, err := v.objects(v.at, v.key.Namespace).Patch(ctx, v.reported.Successor, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
+		got, err := v.objects(v.At, v.Key.Namespace).Patch(ctx, v.reported.Successor, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
 		if err != nil {
 			return err
 		}

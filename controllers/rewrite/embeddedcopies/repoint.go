@@ -23,7 +23,7 @@ import (
 func (v *visit) repointAll(ctx context.Context, successor string) (done bool, end error) {
 	done = true
 	var fixed []referrer
-	for _, r := range v.names[v.key] {
+	for _, r := range v.names[v.Key] {
 		if r.field.Fixed != "" {
 			fixed = append(fixed, r)
 			continue
@@ -43,26 +43,35 @@ func (v *visit) repointAll(ctx context.Context, successor string) (done bool, en
 
 // repoint writes an object until it does not name the old one any more, and reads that back.
 func (v *visit) repoint(ctx context.Context, r referrer, successor string) (done bool, end error) {
-	item, err := v.read(ctx, r.at, r.key)
+	item, err := v.read(ctx, r.At, r.Key)
+	if unmet := rewrite.IsGone(err, r.At.Group, r.Key.Name) || err == nil && len(r.named(item, v.Key.Name)) == 0; unmet {
+		if elsewhere := v.Elsewhere(r.Listed); elsewhere != nil {
+			v.leave(StillNamed, fmt.Sprintf("%s names it: %v", r, elsewhere))
+			return false, nil
+		}
+		return true, nil
+	}
+	by := naming{r, v.Key}
+	by.by.ResourceVersion = "" // it is written again and again
 	for races := 0; ; races++ {
 		switch {
 		case ctx.Err() != nil:
 			return false, ctx.Err()
-		case rewrite.IsGone(err, r.at.Group, r.key.Name):
+		case rewrite.IsGone(err, r.At.Group, r.Key.Name):
 			return true, nil
 		case err != nil:
-			v.Refuse(err, "get", r.at, v.reported)
+			v.Refuse(err, "get", r.At, v.reported)
 			return false, nil
 		}
-		named := r.named(item, v.key.Name)
+		named := r.named(item, v.Key.Name)
 		if len(named) == 0 {
 			return true, nil
 		}
-		if writer := declares(item, named, v.key.Name); writer != "" {
+		if writer := declares(item, named, v.Key.Name); writer != "" {
 			v.leave(Declared, fmt.Sprintf("%s names it at %s, which %s applies", r, named[0].Path, writer))
 			return false, nil
 		}
-		if v.Times(naming{r, v.key}) >= repairs.MaxMoves {
+		if v.Times(by) >= repairs.MaxMoves {
 			v.leave(repairs.ComesBack, fmt.Sprintf("%s names it again at %s", r, named[0].Path))
 			return false, nil
 		}
@@ -71,16 +80,16 @@ func (v *visit) repoint(ctx context.Context, r referrer, successor string) (done
 			return true, nil
 		}
 		before := item.GetResourceVersion()
-		item, err = v.read(ctx, r.at, r.key)
+		item, err = v.read(ctx, r.At, r.Key)
 		if ctx.Err() != nil || err != nil {
 			continue
 		}
-		if left := r.named(item, v.key.Name); len(left) == 0 {
-			if v.Did(naming{r, v.key}) == 1 {
+		if left := r.named(item, v.Key.Name); len(left) == 0 {
+			if v.Did(by) == 1 {
 				v.Count(v.reported.CRD, func(all *repairs.Report) { all.Repointed++ })
 			}
 		} else if refusal != nil && (item.GetResourceVersion() == before || races == repairs.MaxRaces) {
-			v.Refuse(fmt.Errorf("%s: %w", r, refusal), "patch", r.at, v.reported)
+			v.Refuse(fmt.Errorf("%s: %w", r, refusal), "patch", r.At, v.reported)
 			return false, nil
 		} else if refusal == nil && races == repairs.MaxRaces {
 			v.leave(repairs.Refused, fmt.Sprintf("%s was written, and names it still", r))
@@ -108,7 +117,7 @@ func (v *visit) patch(ctx context.Context, r referrer, item *unstructured.Unstru
 		return nil
 	}
 	err := v.replace(ctx, r, item, status, successor, "status")
-	if apierrors.IsNotFound(err) && !rewrite.IsGone(err, r.at.Group, r.key.Name) {
+	if apierrors.IsNotFound(err) && !rewrite.IsGone(err, r.At.Group, r.Key.Name) {
 		return v.replace(ctx, r, item, status, successor) // there is no such subresource
 	}
 	return err
@@ -125,7 +134,7 @@ func (v *visit) replace(ctx context.Context, r referrer, item *unstructured.Unst
 	}
 	return v.Retry().Write(ctx, v.Lane, func() error {
 		opts := metav1.PatchOptions{DryRun: v.DryRunOption(), FieldManager: manager}
-		_, err := v.objects(r.at, r.key.Namespace).Patch(ctx, r.key.Name, types.JSONPatchType, body, opts, subresources...)
+		_, err := v.objects(r.At, r.Key.Namespace).Patch(ctx, r.Key.Name, types.JSONPatchType, body, opts, subresources...)
 		return err
 	})
 }
@@ -171,7 +180,7 @@ func applies(fields *fieldpath.Set, at fieldpath.Path) bool {
 func (m *Migration) restoreOwnership(ctx context.Context, s *survey) error {
 	for key, referrers := range s.names {
 		where, was := m.removed.get(key)
-		if !was || s.exists[key] || m.DryRun {
+		if !was || len(s.exists[key]) > 0 || m.DryRun {
 			continue
 		}
 		made, err := m.makeAgain(ctx, key, where)

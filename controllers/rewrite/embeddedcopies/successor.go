@@ -42,7 +42,7 @@ func (v *visit) successor(ctx context.Context, live *unstructured.Unstructured, 
 		case ctx.Err() != nil:
 			return "", ctx.Err()
 		case err != nil:
-			v.Refuse(err, "create", v.at, v.reported)
+			v.Refuse(err, "create", v.At, v.reported)
 			return "", nil
 		case fits:
 			return name, nil
@@ -85,7 +85,7 @@ func strip(u *unstructured.Unstructured) {
 // create makes an object, unless it is there. It reports whether the one that is there is the one that was wanted.
 func (v *visit) create(ctx context.Context, wanted *unstructured.Unstructured) (fits bool, err error) {
 	err = v.Retry().Write(ctx, v.Lane, func() error {
-		_, err := v.objects(v.at, v.key.Namespace).Create(ctx, wanted, metav1.CreateOptions{DryRun: v.DryRunOption(), FieldManager: manager})
+		_, err := v.objects(v.At, v.Key.Namespace).Create(ctx, wanted, metav1.CreateOptions{DryRun: v.DryRunOption(), FieldManager: manager})
 		return err
 	})
 	if err == nil && v.DryRun {
@@ -94,7 +94,7 @@ func (v *visit) create(ctx context.Context, wanted *unstructured.Unstructured) (
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return false, err
 	}
-	got, err := v.read(ctx, v.at, types.NamespacedName{Namespace: v.key.Namespace, Name: wanted.GetName()})
+	got, err := v.read(ctx, v.At, types.NamespacedName{Namespace: v.Key.Namespace, Name: wanted.GetName()})
 	if err != nil {
 		return false, err
 	}

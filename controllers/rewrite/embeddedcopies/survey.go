@@ -20,9 +20,9 @@ import (
 // survey is what one look at the cluster shows of a move.
 type survey struct {
 	*moving
-	// stashes are the old copies, and exists all objects that lie beside them.
+	// stashes are the old copies, and exists all objects that lie beside them, by name: the resourceVersions at which they are listed.
 	stashes []*stash
-	exists  map[types.NamespacedName]bool
+	exists  map[types.NamespacedName][]string
 	// unpacked is what annotations may have unpacked.
 	unpacked *unpacking.Look
 	// names are the objects that name others, by the name that they name.
@@ -39,8 +39,8 @@ type survey struct {
 
 // stash is an object with an old copy, or with one that cannot be read.
 type stash struct {
-	at       schema.GroupVersionResource
-	key      types.NamespacedName
+	repairs.Listed
+
 	uid      types.UID
 	place    *survivors.Place
 	reported repairs.Item
@@ -52,19 +52,19 @@ type stash struct {
 
 // referrer is an object that names another.
 type referrer struct {
-	at    schema.GroupVersionResource
-	key   types.NamespacedName
+	repairs.Listed
+
 	field *survivors.NameField
 }
 
 func (r referrer) String() string {
-	return repairs.Object{Resource: r.at.GroupResource().String(), Namespace: r.key.Namespace, Name: r.key.Name}.String()
+	return repairs.Object{Resource: r.At.GroupResource().String(), Namespace: r.Key.Namespace, Name: r.Key.Name}.String()
 }
 
 // survey lists the copies first, then the work that goes on, then what names them. A copy that was there at first and
 // is not part of that work is named by then, or never will be.
 func (m *Migration) survey(ctx context.Context, move *moving) (*survey, error) {
-	s := &survey{moving: move, exists: map[types.NamespacedName]bool{}, names: map[types.NamespacedName][]referrer{}, busy: map[string]string{}, unpacked: unpacking.NewLook()}
+	s := &survey{moving: move, exists: map[types.NamespacedName][]string{}, names: map[types.NamespacedName][]referrer{}, busy: map[string]string{}, unpacked: unpacking.NewLook()}
 	began := m.Clock.Now()
 	steps := []func(context.Context, *survey) error{m.listStashes, m.listBusy, m.listMover, m.listReferences}
 	m.missing(s)
@@ -108,6 +108,10 @@ func (m *Migration) list(ctx context.Context, resource string, take func(schema.
 	return m.Listed(ctx, resource, why, err)
 }
 
+func listed(at schema.GroupVersionResource, item *unstructured.Unstructured) repairs.Listed {
+	return repairs.Listed{At: at, Key: keyOf(item), ResourceVersion: item.GetResourceVersion()}
+}
+
 func keyOf(item *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: item.GetNamespace(), Name: item.GetName()}
 }
@@ -129,13 +133,14 @@ func (m *Migration) listStashes(ctx context.Context, s *survey) error {
 	return nil
 }
 
-// see keeps an object if its copy is an old one, or cannot be read.
+// see keeps an object if its copy is an old one, or cannot be read. Two may be listed by one name: the key in etcd of one is not that of
+// its name.
 func (m *Migration) see(s *survey, at schema.GroupVersionResource, item *unstructured.Unstructured) {
-	key := keyOf(item)
-	if s.exists[key] {
+	is := listed(at, item)
+	if slices.Contains(s.exists[is.Key], is.ResourceVersion) {
 		return // a list that was taken again
 	}
-	s.exists[key] = true
+	s.exists[is.Key] = append(s.exists[is.Key], is.ResourceVersion)
 	if err := m.removed.learn(at, item, s.unpacked.Object()); err != nil {
 		m.leaveAt(s, repairs.ObjectOf(at, item), NotKnown, "what it has replaced is not known: "+err.Error())
 	}
@@ -144,7 +149,7 @@ func (m *Migration) see(s *survey, at schema.GroupVersionResource, item *unstruc
 		if !p.In(r) || !p.Applies(item.Object) {
 			continue
 		}
-		one := &stash{at: at, key: key, uid: item.GetUID(), place: p, owned: s.Controller != nil && s.Controller.Owned(item.Object)}
+		one := &stash{Listed: is, uid: item.GetUID(), place: p, owned: s.Controller != nil && s.Controller.Owned(item.Object)}
 		one.reported = repairs.Item{Place: p.Name, Object: repairs.ObjectOf(at, item)}
 		c, err := s.ReadCopy(p.Groups[0], item.Object)
 		if err != nil {
@@ -214,23 +219,21 @@ func moves(c *survivors.Mover, version string) bool {
 func (m *Migration) listReferences(ctx context.Context, s *survey) error {
 	for i := range s.References {
 		f := &s.References[i]
-		seen := map[types.NamespacedName]bool{}
+		seen := map[naming]bool{} // a list may be taken again
 		known, err := m.list(ctx, f.Resource, func(at schema.GroupVersionResource, item *unstructured.Unstructured) {
-			key := keyOf(item)
-			if seen[key] || !f.In(key.Name) {
+			r := referrer{listed(at, item), f}
+			if !f.In(r.Key.Name) {
 				return
 			}
-			seen[key] = true
-			if key.Namespace == "" && len(f.Read(item.Object)) > 0 {
-				m.CannotLook(f.Resource, "it has no namespace, so it is not known which copies it names")
-				s.unknown = true
-			}
-			named := map[string]bool{}
 			for _, n := range f.Read(item.Object) {
-				if !named[n.Name] {
-					named[n.Name] = true
-					of := types.NamespacedName{Namespace: key.Namespace, Name: n.Name}
-					s.names[of] = append(s.names[of], referrer{at, key, f})
+				if r.Key.Namespace == "" {
+					m.CannotLook(f.Resource, "it has no namespace, so it is not known which copies it names")
+					s.unknown = true
+				}
+				of := types.NamespacedName{Namespace: r.Key.Namespace, Name: n.Name}
+				if !seen[naming{r, of}] {
+					seen[naming{r, of}] = true
+					s.names[of] = append(s.names[of], r)
 				}
 			}
 		})

@@ -30,19 +30,22 @@ type visit struct {
 
 // run leaves the copy with a reason, or goes one step on. The error is the context's, or the journal's.
 func (v *visit) run(ctx context.Context) error {
-	v.reported.Referrers = int64(len(v.names[v.key]))
+	v.reported.Referrers = int64(len(v.names[v.Key]))
 	if reason, why := v.waits(); reason != "" {
 		v.leave(reason, why)
 		return nil
 	}
-	live, err := v.read(ctx, v.at, v.key)
+	live, err := v.read(ctx, v.At, v.Key)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case rewrite.IsGone(err, v.at.Group, v.key.Name), err == nil && live.GetUID() != v.uid:
-		return nil // gone, or another one for the next look
+	case rewrite.IsGone(err, v.At.Group, v.Key.Name), err == nil && !v.meets(live):
+		if elsewhere := v.Elsewhere(v.Listed); elsewhere != nil {
+			v.Refuse(elsewhere, "get", v.At, v.reported)
+		}
+		return nil
 	case err != nil:
-		v.Refuse(err, "get", v.at, v.reported)
+		v.Refuse(err, "get", v.At, v.reported)
 		return nil
 	}
 	if reason, why, err := v.owner(ctx, live); err != nil {
@@ -60,7 +63,7 @@ func (v *visit) run(ctx context.Context) error {
 		return err
 	}
 	v.reported.Successor, v.reported.To = successor, converted.Version
-	if v.DryRun || len(v.names[v.key]) > 0 {
+	if v.DryRun || len(v.names[v.Key]) > 0 {
 		if done, err := v.repointAll(ctx, successor); err != nil || !done || !v.DryRun {
 			return err
 		}
@@ -72,16 +75,22 @@ func (v *visit) run(ctx context.Context) error {
 	return v.remove(ctx, live)
 }
 
+// meets reports whether what was read by the name is what was listed, which may have been written since.
+func (v *visit) meets(live *unstructured.Unstructured) bool {
+	version := live.GetResourceVersion()
+	return version == v.ResourceVersion || live.GetUID() == v.uid && !slices.Contains(v.exists[v.Key], version)
+}
+
 // waits reports why the copy is not to be touched now.
 func (v *visit) waits() (reason repairs.Reason, why string) {
 	switch {
 	case v.problem != nil:
 		return Undecodable, v.problem.Error()
-	case v.busy[v.key.Namespace] != "":
-		return Busy, v.busy[v.key.Namespace]
-	case v.Times(remade(v.key)) >= repairs.MaxMoves:
+	case v.busy[v.Key.Namespace] != "":
+		return Busy, v.busy[v.Key.Namespace]
+	case v.Times(remade(v.Key)) >= repairs.MaxMoves:
 		return repairs.ComesBack, "it was removed, and something has named it again"
-	case v.mover != "" && !v.TakeOver && v.owned && len(v.names[v.key]) > 0:
+	case v.mover != "" && !v.TakeOver && v.owned && len(v.names[v.Key]) > 0:
 		return ByController, v.mover
 	}
 	return "", ""
@@ -211,7 +220,7 @@ func (v *visit) remove(ctx context.Context, live *unstructured.Unstructured) err
 	}
 	uid, version := live.GetUID(), live.GetResourceVersion()
 	err := v.Retry().Write(ctx, v.Lane, func() error {
-		return v.objects(v.at, v.key.Namespace).Delete(ctx, v.key.Name, metav1.DeleteOptions{
+		return v.objects(v.At, v.Key.Namespace).Delete(ctx, v.Key.Name, metav1.DeleteOptions{
 			DryRun: v.DryRunOption(), Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
 			PropagationPolicy: new(metav1.DeletePropagationBackground),
 		})
@@ -219,7 +228,7 @@ func (v *visit) remove(ctx context.Context, live *unstructured.Unstructured) err
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err == nil, rewrite.IsGone(err, v.at.Group, v.key.Name):
+	case err == nil, rewrite.IsGone(err, v.At.Group, v.Key.Name):
 		v.Moved(v.reported)
 		v.Again()
 		if !v.DryRun {
@@ -228,7 +237,7 @@ func (v *visit) remove(ctx context.Context, live *unstructured.Unstructured) err
 	case apierrors.IsConflict(err): // written since, and for the next look
 		v.Again()
 	default:
-		v.Refuse(err, "delete", v.at, v.reported)
+		v.Refuse(err, "delete", v.At, v.reported)
 	}
 	return nil
 }

@@ -196,11 +196,12 @@ func (v *visit) refused(ctx context.Context, err error, items []repairs.Item) (a
 		return false, nil
 	}
 	fresh, getErr := v.read(ctx)
+	elsewhere := v.elsewhere(fresh, getErr)
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
-	case v.isElsewhere(fresh, getErr):
-		v.leave(fmt.Errorf("its key in etcd is not that of its name, or another key has its name, too; look in etcd for mod_revision %s", v.listed.ResourceVersion), items)
+	case elsewhere != nil:
+		v.leave(elsewhere, items)
 	case rewrite.IsGone(getErr, v.at.Group, v.item.Name):
 		return false, nil
 	case getErr != nil:
@@ -216,26 +217,13 @@ func (v *visit) refused(ctx context.Context, err error, items []repairs.Item) (a
 	return false, nil
 }
 
-// unmet is an object as it was listed, where another one, or none, was read by its name.
-type unmet struct {
-	at              schema.GroupVersionResource
-	name            types.NamespacedName
-	resourceVersion string
-}
-
-// isElsewhere reports whether an object is listed as in the look before, where it was not met by its name either. The API server lists
-// what lies under any key in etcd. One that was deleted or written since is not listed so again, and each first time asks for another look.
-func (v *visit) isElsewhere(fresh *metav1.PartialObjectMetadata, err error) bool {
+// elsewhere is as in Work.Elsewhere, of an object of which another one, or none, was read by its name.
+func (v *visit) elsewhere(fresh *metav1.PartialObjectMetadata, err error) error {
 	met := err == nil && fresh.UID == v.item.UID && fresh.ResourceVersion == v.item.ResourceVersion
 	if met || err != nil && !rewrite.IsGone(err, v.at.Group, v.item.Name) || v.item != v.listed {
-		return false
+		return nil
 	}
-	as := unmet{v.at, v.name(), v.listed.ResourceVersion}
-	if v.Times(as) > 0 {
-		return true
-	}
-	v.Did(as)
-	return false
+	return v.Elsewhere(repairs.Listed{At: v.at, Key: v.name(), ResourceVersion: v.listed.ResourceVersion})
 }
 
 // leave keeps why the references of a write were not moved.

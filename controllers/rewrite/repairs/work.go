@@ -52,6 +52,7 @@ type tally struct {
 	mu        sync.Mutex
 	now       int64              // done in this look
 	times     map[any]int        // how often each was done
+	unmet     [2]map[Listed]bool // by their names, in the look before and in this one
 	parts     map[string]*Report // by CRD
 	notLooked []NotLooked
 }
@@ -71,6 +72,7 @@ func (w *Work) Run(ctx context.Context, kind *Kind, crds []string, look func(con
 	}
 	for looks, counted := 1, 0; ; looks++ {
 		w.now, w.notLooked = 0, nil
+		w.unmet = [2]map[Listed]bool{w.unmet[1], {}}
 		for _, p := range w.parts {
 			p.Left = nil
 		}
