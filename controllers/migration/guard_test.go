@@ -115,6 +115,10 @@ func TestFieldsThatTheStorageVersionDoesNotHaveHoldTheMigration(t *testing.T) {
 	w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1", "v1"}))
 	w.Expect(w.raw("bridge-07")).To(And(ContainSubstring(`"clientId":"bridge"`), ContainSubstring("tokenEndpointUri")))
 
+	w.allowFieldLoss("spec.listeners[1].old")
+	w.Eventually(func() string { return w.Condition().Message }, soon).Should(
+		ContainSubstring(`The annotation has one that allows nothing: "spec.listeners[1].old" is no path of a field as it is written here; write spec.listeners[*].old`))
+
 	w.allowFieldLoss("spec.authentication.clientId, spec.authentication.tokenEndpointUri, spec.listeners[*].old")
 	w.Eventually(func() string { return w.Condition().Message }, soon).Should(
 		ContainSubstring("for good: spec.enableMetrics (1 object at v1alpha1). Nothing is rewritten"), "a part is not enough")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/plan"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -76,6 +77,9 @@ func (f *fields) failure() *plan.Failure {
 	if len(names) > 0 {
 		public += fmt.Sprintf(". Other clients' writes lose them now: flip back, or make %s keep them. To let them go: annotation %s: %q on the CRD",
 			f.storage, v1alpha1.AllowFieldLossAnnotation, strings.Join(words.Distinct(names), ","))
+		if err := crdschema.Check(f.mayDrop); err != nil {
+			public += ". The annotation has one that allows nothing: " + err.Error()
+		}
 	}
 	if len(examples) == 0 {
 		return failure(v1alpha1.ReasonFieldsWouldBeLost, public, "")

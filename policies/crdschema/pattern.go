@@ -143,6 +143,7 @@ func Patterns(list string) []string {
 }
 
 // InStatus reports whether a pattern is of a field of status, which the objects' controller writes anew.
-func InStatus(pattern string) bool {
-	return pattern != "" && steps(pattern)[0] == "status"
-}
+func InStatus(pattern string) bool { return In("status", pattern) }
+
+// In reports whether a pattern is of a field of an object, or of one in it.
+func In(field, pattern string) bool { return pattern != "" && steps(pattern)[0] == field }

@@ -23,17 +23,26 @@ func (d Delivered) weigh(crd string, c crddiff.Change) (v Verdict, why string, c
 	}
 	field := strings.ReplaceAll(c.Field, "{*}", ".*")
 	at := c.Version + " " + c.Field
+	allowed := crdschema.Patterns(annotation(d.Head.crd(crd)))
 	switch objects, named, known := d.uses(crd, c.Version, field); {
 	case known && objects == 0:
 		return Safe, fmt.Sprintf("%s: %s has no such field, and no object has it", at, c.Against), true
 	case crdschema.InStatus(field) && d.hasStatus(crd, c.Version):
 		return Warned, fmt.Sprintf("%s: %s has no such field, so objects lose it when they are rewritten; the migration does not wait for status", at, c.Against), true
-	case crdschema.Allows(crdschema.Patterns(annotation(d.Head.crd(crd))), field):
+	case crdschema.Allows(allowed, field):
 		return Warned, fmt.Sprintf("%s: %s has no such field, and the CRD lets it go (%s)%s", at, c.Against, v1alpha1.AllowFieldLossAnnotation, inUse(objects, named, known)), true
 	case known:
-		return Blocked, fmt.Sprintf("%s: %s has no such field and nothing converts%s; Moult rewrites nothing before that has changed", at, c.Against, inUse(objects, named, known)), true
+		return Blocked, fmt.Sprintf("%s: %s has no such field and nothing converts%s; Moult rewrites nothing before that has changed%s", at, c.Against, inUse(objects, named, known), misspelt(allowed)), true
 	}
-	return v, inWords(c), counts
+	return v, inWords(c) + misspelt(allowed), counts
+}
+
+// misspelt names a field that the CRD lets go, and that is none.
+func misspelt(allowed []string) string {
+	if err := crdschema.Check(allowed); err != nil {
+		return "; the annotation " + v1alpha1.AllowFieldLossAnnotation + " has one that allows nothing: " + err.Error()
+	}
+	return ""
 }
 
 func (d Delivered) uses(crd, version, field string) (objects int64, named []string, known bool) {

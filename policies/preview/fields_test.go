@@ -44,6 +44,7 @@ func TestAFieldThatGoesMattersAsFarAsObjectsHaveIt(t *testing.T) {
 		"no object has it":                      {snapshot: counted("v1alpha1", crdschema.Used{Field: "spec.other", Objects: 3}), want: preview.Safe},
 		"some have it":                          {snapshot: counted("v1alpha1", crdschema.Used{Field: field, Objects: 12, Examples: []string{"a/b", "c/d"}}), want: preview.Blocked, sentence: "12 objects have it, for example a/b, c/d"},
 		"some have it, and it may go":           {allowed: field, snapshot: counted("v1alpha1", crdschema.Used{Field: field, Objects: 1}), want: preview.Warned, sentence: "the CRD lets it go (moult.dev/allow-field-loss); 1 object has it"},
+		"it may go by another name":             {allowed: `spec["size"]`, snapshot: counted("v1alpha1", crdschema.Used{Field: field, Objects: 1}), want: preview.Blocked, sentence: "has one that allows nothing: \"spec[\\\"size\\\"]\" is no path of a field as it is written here; write spec.size"},
 		"not all objects could be read":         {snapshot: notAll, want: preview.Blocked, sentence: "loses it"},
 		"the cluster does not have the version": {snapshot: another, want: preview.Blocked},
 	} {

@@ -21,6 +21,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
 	"github.com/moult-dev/moult/policies/conversion"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -30,8 +31,10 @@ type command struct {
 	output string
 	// converted are places of manifests.
 	converted []string
-	options   restore.Options
-	webhook   engines.Webhook
+	// fields are lists of patterns.
+	fields  []string
+	options restore.Options
+	webhook engines.Webhook
 }
 
 // NewCommand makes the subcommand.
@@ -101,7 +104,7 @@ func (r *command) flags(c *cobra.Command) {
 	_ = c.MarkFlagFilename("file", "gz", "tgz")
 	c.Flags().BoolVar(&r.options.DryRun, "dry-run", false, "write nothing; list what would be done")
 	c.Flags().BoolVar(&r.options.Overwrite, "overwrite", false, "write over objects that differ")
-	c.Flags().StringSliceVar(&r.options.Fields, "fields", nil, "only put back these fields, where they are missing, with commas between them")
+	c.Flags().StringArrayVar(&r.fields, "fields", nil, "only put back these fields, where they are missing, with commas between them")
 	c.Flags().BoolVar(&r.options.DropOwners, "drop-owners", false, "restore objects without owners that are not there")
 	c.Flags().BoolVar(&r.options.WithCRDs, "with-crds", false, "make CRDs that the cluster lacks, as they are in the backup")
 	c.Flags().StringSliceVar(&r.converted, "converted", nil, "where objects are at a version that the cluster serves, for those that the backup has only at others: a folder, a file, git:REV:PATH, or -")
@@ -192,11 +195,18 @@ func (r *command) converts(ctx context.Context) (stop func()) {
 
 // checkFields refuses what --fields does not do.
 func (r *command) checkFields() error {
-	if len(r.options.Fields) > 0 && (r.options.Overwrite || r.options.WithCRDs || r.options.DropOwners) {
+	r.options.Fields = crdschema.Patterns(strings.Join(r.fields, ","))
+	if len(r.fields) > 0 && (r.options.Overwrite || r.options.WithCRDs || r.options.DropOwners) {
 		return errors.New("--fields puts back fields and nothing else; leave out --overwrite, --with-crds and --drop-owners")
 	}
+	if len(r.fields) > 0 && len(r.options.Fields) == 0 {
+		return errors.New("--fields names no field; without the flag, whole objects are restored")
+	}
+	if err := crdschema.Check(r.options.Fields); err != nil {
+		return fmt.Errorf("--fields: %w", err)
+	}
 	for _, field := range r.options.Fields {
-		if root, _, _ := strings.Cut(field, "."); root == "status" || root == "metadata" || root == "" {
+		if crdschema.InStatus(field) || crdschema.In("metadata", field) {
 			return fmt.Errorf("--fields %q: fields of metadata and status are not put back; name others, for example spec.extra", field)
 		}
 	}

@@ -123,16 +123,21 @@ func TestOnlyNamedFieldsArePutBack(t *testing.T) {
 	of, code := w.restore("--fields", "spec.color")
 	w.Expect(code).To(BeZero(), "%+v", of)
 	w.Expect(w.specs()).To(Equal(map[string]any{"rose": map[string]any{"size": int64(1), "color": "red"}}))
-	got := w.Run("restore", "-f", w.file, "--fields", "spec.color,spec.colour")
+	got := w.Run("restore", "-f", w.file, "--fields", `spec.color,spec.labels["a.b/c"]`, "--fields", "spec.colour")
 	w.Expect(got.Code).To(Equal(1), "a name that was mistyped")
-	w.Expect(got.Out).To(ContainSubstring("--fields spec.colour: no object of the backup has it"))
+	w.Expect(got.Out).To(And(ContainSubstring("--fields spec.colour: no object of the backup has it"), ContainSubstring(`--fields spec.labels["a.b/c"]: no object`)))
 	w.Expect(got.Out).NotTo(ContainSubstring("--fields spec.color:"))
 	for args, says := range map[string]string{
-		"--fields spec.color --overwrite": "--fields puts back fields and nothing else",
-		"--fields status.phase":           `--fields "status.phase": fields of metadata and status are not put back`,
+		"--fields spec.color --overwrite":                "--fields puts back fields and nothing else",
+		"--fields status.phase":                          `--fields "status.phase": fields of metadata and status are not put back`,
+		`--fields metadata["example.com/x"]`:             `fields of metadata and status are not put back`,
+		`--fields metadata["x"]`:                         `"metadata[\"x\"]" is no path of a field as it is written here; write metadata.x`,
+		`--fields spec.size,spec.parts[0]`:               "write spec.parts[*]",
+		`--fields=,`:                                     "--fields names no field",
+		`--fields spec.size --fields spec.labels["a/b"]`: "write spec.labels.a/b",
 	} {
 		got = w.Run(append([]string{"restore", "-f", w.file}, strings.Fields(args)...)...)
-		w.Expect(got.Code).To(Equal(2))
+		w.Expect(got.Code).To(Equal(2), args)
 		w.Expect(got.ErrOut).To(ContainSubstring(says))
 	}
 }
