@@ -2,6 +2,7 @@ package removal
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,10 +14,12 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/setup"
 	"github.com/moult-dev/moult/policies/labelorigin"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // trusted is how long a CRD that was read is taken for what it is, as long as the watch reports no change.
@@ -107,7 +110,8 @@ func (r *crdReader) refresh(ctx context.Context, name string, known *readCRD) (*
 	return known.crd, nil
 }
 
-// keptOf is what is looked at of a CRD: a CRD can be megabytes, and a tenant's VersionRemovals may name all of the cluster.
+// keptOf is what is looked at of a CRD: a CRD can be megabytes, and a tenant's VersionRemovals may name all of the cluster. A client that may
+// patch its status may write any length, and a version into storedVersions as often as it likes.
 func (r *crdReader) keptOf(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	is := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
 		Name: crd.Name, UID: crd.UID, ResourceVersion: crd.ResourceVersion, Generation: crd.Generation, DeletionTimestamp: crd.DeletionTimestamp,
@@ -119,13 +123,18 @@ func (r *crdReader) keptOf(crd *apiextensionsv1.CustomResourceDefinition) *apiex
 			is.Annotations[key] = value
 		}
 	}
-	is.Spec.Group, is.Spec.Names, is.Spec.Scope = crd.Spec.Group, crd.Spec.Names, crd.Spec.Scope
+	names := crd.Spec.Names
+	is.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: names.Plural, Kind: names.Kind, ListKind: names.ListKind}
+	is.Spec.Group, is.Spec.Scope = crd.Spec.Group, crd.Spec.Scope
 	for _, v := range crd.Spec.Versions {
 		is.Spec.Versions = append(is.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{Name: v.Name, Served: v.Served, Storage: v.Storage})
 	}
-	is.Status.StoredVersions = crd.Status.StoredVersions
+	is.Status.StoredVersions = words.Distinct(crd.Status.StoredVersions)
 	if c := apihelpers.FindCRDCondition(crd, v1alpha1.VersionsRemovable); c != nil {
-		is.Status.Conditions = append(is.Status.Conditions, *c)
+		longest := v1alpha1.Message(crd.Generation, strings.Join(crds.Versions(crd), ", ")) // of those that Moult writes
+		is.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{{
+			Type: c.Type, Status: apiextensionsv1.ConditionStatus(shortened(string(c.Status))), Message: words.Clip(c.Message, max(maxKept, len(longest))),
+		}}
 	}
 	return is
 }

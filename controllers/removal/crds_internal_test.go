@@ -2,6 +2,8 @@ package removal
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,4 +74,30 @@ func TestWhatIsKeptOfACRD(t *testing.T) {
 
 func entry(manager, subresource, fields string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource, Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
+}
+
+// A client that may patch the status of CRDs may write any length there.
+func TestWhatIsKeptOfTheStatusOfACRDIsBounded(t *testing.T) {
+	g := NewWithT(t)
+	version := func(name string) apiextensionsv1.CustomResourceDefinitionVersion {
+		return apiextensionsv1.CustomResourceDefinitionVersion{Name: name}
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com", Generation: 3}}
+	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Kind: "Widget", ShortNames: slices.Repeat([]string{"w"}, 5000)}
+	for i := range 100 {
+		crd.Spec.Versions = append(crd.Spec.Versions, version(fmt.Sprintf("v%d", i+1)))
+	}
+	crd.Status.StoredVersions = slices.Repeat([]string{"v1", "v2"}, 5000)
+	kept := func(sentence string) *apiextensionsv1.CustomResourceDefinition {
+		crd.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{{
+			Type: v1alpha1.VersionsRemovable, Status: apiextensionsv1.ConditionTrue, Reason: sentence, Message: v1alpha1.Message(3, sentence)}}
+		return newCRDReader(nil, clock.RealClock{}, v1alpha1.MigrateLabel).keptOf(crd)
+	}
+	is := kept(strings.Repeat("x", 30<<10))
+	g.Expect(is.Size()).To(BeNumerically("<", 4<<10), "of %d bytes", crd.Size())
+	g.Expect(is.Status.StoredVersions).To(Equal([]string{"v1", "v2"}))
+	g.Expect(crds.CalledRemovable(is)).NotTo(Equal(crds.CalledRemovable(crd)), "so it is written anew")
+
+	is = kept(strings.Join(crds.Versions(crd), ", "))
+	g.Expect(crds.CalledRemovable(is)).To(Equal(crds.Versions(crd)), "Moult's own is kept whole")
 }

@@ -49,7 +49,7 @@ func fill(removal *v1alpha1.VersionRemoval, s verdict.Situation, v verdict.Verdi
 	status.Blockers, status.Warnings, status.Proof = v.Blockers, v.Warnings, v.Proof
 	status.StoredVersions, status.Progress = nil, nil
 	if s.CRD != nil {
-		status.StoredVersions = s.CRD.StoredVersions
+		status.StoredVersions = first(s.CRD.StoredVersions, maxStoredVersions)
 	}
 	if p := v.Progress; p != nil {
 		status.Progress = &v1alpha1.ProgressStatus{Total: p.Total, Done: p.Done, Failed: p.Failed, Summary: summary(*p)}
