@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/unpacking"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -130,17 +131,20 @@ func (c *Config) read(content []byte) error {
 	if err != nil {
 		return err
 	}
+	var paths []string
 	for i, one := range c.Values {
+		paths = append(paths, one.Path)
 		if one.CRD == "" || one.Path == "" || len(one.Are) == 0 {
 			return fmt.Errorf("entry %d of values lacks the crd, the path or the values", i+1)
 		}
 	}
 	for i, one := range c.Confirmations {
+		paths = append(paths, one.Path)
 		if one.CRD == "" || one.Path == "" {
 			return fmt.Errorf("entry %d of confirmations lacks the crd or the path", i+1)
 		}
 	}
-	return nil
+	return crdschema.Check(paths)
 }
 
 // fixture is the object of a file, whose name says what it is.

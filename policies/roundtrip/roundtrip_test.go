@@ -238,6 +238,8 @@ func TestFixturesAreReadOrTheirMistakesNamed(t *testing.T) {
 		"what is expected is of another": {files: map[string]string{"a/example.com.v1.Widget.yaml": widget, "a/example.com.v1.Widget.after_roundtrip.yaml": "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: b}\n"}, want: "of another object or version"},
 		"a setting is not known":         {files: map[string]string{Settings: "confirmation: []"}, want: `moult-test.yaml: error unmarshaling JSON: while decoding JSON: json: unknown field "confirmation"`},
 		"a confirmation lacks its path":  {files: map[string]string{Settings: "confirmations: [{crd: a}]"}, want: "entry 1 of confirmations lacks the crd or the path"},
+		"a confirmation is no path":      {files: map[string]string{Settings: "confirmations: [{crd: a, path: 'spec.users[0].confirm'}]"}, want: "write spec.users[*].confirm"},
+		"values are for no path":         {files: map[string]string{Settings: "values: [{crd: a, path: .spec.a, values: [1]}]"}, want: "write spec.a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
