@@ -37,6 +37,23 @@ func TestEntryPointsThatNobodyHasNamed(t *testing.T) {
 		"an Application of another repository's root": {
 			files{"clusters/production/app.yaml": app("a", "source: {path: .}"), "1/x.yaml": configMap("x")}, ".", []string{"clusters/production"},
 		},
+		"Kustomizations of other repositories' roots": {
+			files{
+				"clusters/production/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x"),
+				"clusters/production/b.yaml":         flux("b", "path: ., sourceRef: {kind: GitRepository, name: b}"),
+				"clusters/production/sources/b.yaml": "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: b, namespace: flux-system}\nspec: {url: https://example.com/b, ref: {tag: v1}}\n",
+				"clusters/production/c.yaml":         flux("c", "path: ./, sourceRef: {kind: OCIRepository, name: c}"),
+			}, ".", []string{"clusters/production"},
+		},
+		"a patch of a Kustomization": {
+			files{
+				"clusters/production/kustomization.yaml": "resources: [sync.yaml]\npatches: [{path: patch.yaml}]\n",
+				"clusters/production/sync.yaml":          bootstrap("clusters/production"), "clusters/production/patch.yaml": flux("flux-system", "timeout: 2m"),
+			}, ".", []string{"clusters/production"},
+		},
+		"a Kustomization of this repository's root": {
+			files{"clusters/production/a.yaml": flux("a", "path: ., sourceRef: {kind: GitRepository, name: flux-system}"), "apps/x.yaml": configMap("x")}, ".", nil,
+		},
 		"an Application that takes all folders below, itself with them": {
 			files{"clusters/production/apps/app.yaml": app("a", "source: {path: clusters/production, directory: {recurse: true}}"), "1/x.yaml": configMap("x")}, ".", []string{"clusters/production"},
 		},

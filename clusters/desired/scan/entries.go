@@ -12,6 +12,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/flux"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
@@ -31,9 +32,12 @@ func EntryPoints(t *repository.Tree) ([]string, error) {
 	if err != nil || !info.IsDir() || render.KustomizationIn(t.Dir) != "" {
 		return nil, err
 	}
-	e := &entryPoints{tree: files.Of(t), files: map[string][]string{}, kustomized: map[string][]string{}}
+	e := &entryPoints{tree: files.Of(t), known: flux.ObjectsOf(&delivery.Cluster{Units: []*delivery.Unit{{}}}), files: map[string][]string{}, kustomized: map[string][]string{}}
 	if err := filepath.WalkDir(t.Dir, e.visit); err != nil {
 		return nil, err
+	}
+	for _, one := range e.delivering {
+		e.add(one.file, one.object)
 	}
 	var found []string
 	for _, dir := range e.candidates() {
@@ -52,6 +56,9 @@ func EntryPoints(t *repository.Tree) ([]string, error) {
 // entryPoints is a search under way. All folders are absolute.
 type entryPoints struct {
 	tree *files.Tree
+	// known are the sources of Flux, and delivering are the Kustomizations and Applications, with their files.
+	known      flux.Objects
+	delivering []delivering
 	// holders are folders with Kustomizations or Applications, around those that one in them applies, and targets the others that are
 	// applied.
 	holders, targets []string
@@ -60,6 +67,11 @@ type entryPoints struct {
 	files map[string][]string
 	// kustomized are the folders of kustomizations, each with all that it may be built of.
 	kustomized map[string][]string
+}
+
+type delivering struct {
+	file   string
+	object *delivery.Object
 }
 
 // around is a folder, and the file in it or below of what applies it. That applies itself if the folder is built of it.
@@ -87,8 +99,11 @@ func (e *entryPoints) visit(file string, entry fs.DirEntry, err error) error {
 		return nil //nolint:nilerr // a template, for example; whoever builds it says what is wrong
 	}
 	for _, object := range read.Objects {
-		if kinds.Delivers(object) && !files.IsTemplateOfChart(file) {
-			e.add(file, object)
+		switch {
+		case object.Is("source.toolkit.fluxcd.io", object.GetKind()):
+			e.known.Units[0].Objects = append(e.known.Units[0].Objects, object)
+		case kinds.Delivers(object) && !files.IsTemplateOfChart(file):
+			e.delivering = append(e.delivering, delivering{file, object})
 		}
 	}
 	return nil
@@ -107,6 +122,9 @@ func (e *entryPoints) add(file string, object *delivery.Object) {
 		switch {
 		case dir == "" || source.Path == "" || strings.Contains(source.Path, "{{"):
 		case files.Inside(holder, dir):
+			if e.isOfAnother(object, dir) {
+				continue
+			}
 			if appliesBelow(object, source, dir) || holder == dir {
 				e.around = append(e.around, around{dir, file})
 			}
@@ -114,6 +132,16 @@ func (e *entryPoints) add(file string, object *delivery.Object) {
 			e.targets = append(e.targets, dir)
 		}
 	}
+}
+
+// isOfAnother reports whether a Kustomization of Flux takes the root of another repository, or names no source, as a patch of one does.
+// Each repository has a root, so its path alone does not show that it applies this one.
+func (e *entryPoints) isOfAnother(by *delivery.Object, dir string) bool {
+	if dir != e.tree.Root || delivery.ToolOf(by) != delivery.Flux {
+		return false
+	}
+	elsewhere, pinned := e.known.SourceIsHere(by.SourceRef())
+	return elsewhere != "" || pinned != "" || by.Field("spec", "sourceRef") == nil
 }
 
 // appliesBelow reports whether what lies in folders below is applied, too. Argo CD takes only the files of the folder itself
