@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -53,7 +54,7 @@ func TestAPolicyStopsSilentlyWhenItsVersionGoes(t *testing.T) {
 	policy, binding := onlyAt("today-"+group, group, "v1alpha1")
 	for _, object := range []client.Object{policy, binding} {
 		g.Expect(c.Create(t.Context(), object)).To(Succeed())
-		t.Cleanup(func() { _ = c.Delete(t.Context(), object) })
+		t.Cleanup(func() { g.Expect(client.IgnoreNotFound(c.Delete(context.Background(), object))).To(Succeed()) })
 	}
 	create := func() error {
 		_, err := w.Objects("v1").Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
@@ -87,7 +88,7 @@ func TestTheGateWaitsForWhatElseNamesTheVersion(t *testing.T) {
 	}}}
 	for _, object := range []client.Object{policy, binding, dependent} {
 		g.Expect(c.Create(ctx, object)).To(Succeed())
-		t.Cleanup(func() { _ = c.Delete(t.Context(), object) })
+		t.Cleanup(func() { g.Expect(client.IgnoreNotFound(c.Delete(context.Background(), object))).To(Succeed()) })
 	}
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Served = false })
 	removal := example(g)

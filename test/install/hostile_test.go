@@ -3,6 +3,7 @@ package install
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -84,7 +85,7 @@ func hostile(t *testing.T, w *running.Witness) (namespace string) {
 	g.Expect(c.Create(t.Context(), ns)).To(Succeed())
 	t.Cleanup(func() {
 		for _, kind := range []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}, &v1alpha1.VersionRemoval{}} {
-			_ = c.DeleteAllOf(t.Context(), kind, client.InNamespace(ns.Name))
+			_ = c.DeleteAllOf(context.WithoutCancel(t.Context()), kind, client.InNamespace(ns.Name))
 		}
 	})
 	laughs := aliases(`"`+strings.Repeat("x", 1500)+`"`, 600, 3)
