@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -16,6 +17,7 @@ import (
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/controllers/setup"
 	"github.com/moult-dev/moult/policies/labelorigin"
 )
 
@@ -63,10 +65,25 @@ func shapeOf(crd *apiextensionsv1.CustomResourceDefinition) string {
 
 var crdsResource = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
-// whole reads a CRD with its schemas, which neither the cache nor the other client has, when there is room to decode it.
+// mostOfSchemas is how long the schemas of a CRD may be that are decoded, in bytes of ordinary ones: etcd takes no more of them.
+const mostOfSchemas = 3 << 19
+
+// tooManySchemas is why a CRD is not decoded.
+type tooManySchemas struct{ bytes int }
+
+func (e *tooManySchemas) Error() string {
+	return fmt.Sprintf("decoded, its schemas take as much memory as %.1f MB of ordinary ones, and Moult decodes %.1f MB: make lists such as anyOf in them shorter",
+		float64(e.bytes)/1e6, mostOfSchemas/1e6)
+}
+
+// whole reads a CRD with its schemas, which neither the cache nor the other client has, when there is room to decode it. The error is a
+// *tooManySchemas if there never is.
 func (r *Reconciler) whole(ctx context.Context, name string, take func(*apiextensionsv1.CustomResourceDefinition) error) error {
 	return rewrite.Retry{Clock: r.opts.Clock}.Do(ctx, func() error {
 		return r.objects.TakeWhole(ctx, crdsResource, types.NamespacedName{Name: name}, func(raw []byte) error {
+			if length := setup.SchemaBytesIn(raw); length > mostOfSchemas {
+				return &tooManySchemas{length}
+			}
 			crd := &apiextensionsv1.CustomResourceDefinition{}
 			if err := utiljson.Unmarshal(raw, crd); err != nil {
 				return err

@@ -3,6 +3,7 @@ package migration
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,10 +116,17 @@ func (r *Reconciler) fieldsOf(ctx context.Context, name string) (f *fields, err 
 		f, err = r.fieldsIn(crd)
 		return nil
 	})
+	if large := (*tooManySchemas)(nil); errors.As(unread, &large) {
+		return nil, unknownFields(large)
+	}
 	if unread != nil {
 		return nil, &rewrite.Stopped{Cause: rewrite.Unavailable, Err: fmt.Errorf("reading the schemas of %s: %w", name, unread)}
 	}
 	return f, err
+}
+
+func unknownFields(why error) *walkFailure {
+	return &walkFailure{*failure(v1alpha1.ReasonFieldsWouldBeLost, "it is not known which fields objects would lose, since a schema of the CRD cannot be read", ": %v", why)}
 }
 
 // fieldsIn is fieldsOf a CRD that was read with its schemas.
@@ -131,7 +139,7 @@ func (r *Reconciler) fieldsIn(crd *apiextensionsv1.CustomResourceDefinition) (*f
 		return nil, nil // metadata of embedded resources alone are dropped in spite of it, and a schema with these is structural
 	}
 	if err != nil {
-		return nil, &walkFailure{*failure(v1alpha1.ReasonFieldsWouldBeLost, "it is not known which fields objects would lose, since a schema of the CRD cannot be read", ": %v", err)}
+		return nil, unknownFields(err)
 	}
 	f := r.newFields(crd)
 	for _, version := range crd.Spec.Versions {

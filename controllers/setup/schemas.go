@@ -1,8 +1,10 @@
 package setup
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"encoding/json"
 	"encoding/json/jsontext"
 	"errors"
 	"fmt"
@@ -17,6 +19,14 @@ import (
 
 // Decoded, the schemas of one CRD can take fifty megabytes. So they are left out while answers about CRDs are read, and a digest stands
 // in the place of each.
+
+// leastOfObject is how many bytes of a schema each JSON object in it counts as at least. Decoded it takes as much, even if it is {}.
+const leastOfObject = 30
+
+// lengthOf is that of a schema, or what an ordinary schema would have that takes as much memory.
+func lengthOf(schema []byte) int {
+	return max(len(schema), leastOfObject*bytes.Count(schema, []byte("{")))
+}
 
 // withoutSchemas is a configuration and an HTTP client that read CRDs without their schemas.
 func withoutSchemas(cfg *rest.Config, httpClient *http.Client) (*rest.Config, *http.Client) {
@@ -73,21 +83,31 @@ func digest(to io.Writer, from io.Reader) error {
 		if err != nil {
 			return err
 		}
-		if err := out.WriteValue(fmt.Appendf(nil, `{"description":"%x of %d bytes"}`, sha256.Sum256(schema), len(schema))); err != nil {
+		if err := out.WriteValue(fmt.Appendf(nil, `{"description":"%x of %d bytes"}`, sha256.Sum256(schema), lengthOf(schema))); err != nil {
 			return err
 		}
 	}
 }
 
-// SchemaBytes is how long the schemas were that were left out of a CRD.
-func SchemaBytes(crd *apiextensionsv1.CustomResourceDefinition) (bytes int) {
+// SchemaBytes is how long the schemas were that were left out of a CRD, in bytes of ordinary ones.
+func SchemaBytes(crd *apiextensionsv1.CustomResourceDefinition) (length int) {
 	for _, v := range crd.Spec.Versions {
 		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 			continue
 		}
 		of, n := "", 0
 		_, _ = fmt.Sscanf(v.Schema.OpenAPIV3Schema.Description, "%s of %d bytes", &of, &n) // one that was not left out counts nothing
-		bytes += n
+		length += n
 	}
-	return bytes
+	return length
+}
+
+// SchemaBytesIn is SchemaBytes of a CRD as the API server answers with it, schemas and all. It is 0 for what is no CRD.
+func SchemaBytesIn(raw []byte) int {
+	var without bytes.Buffer
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if digest(&without, bytes.NewReader(raw)) != nil || json.Unmarshal(without.Bytes(), crd) != nil {
+		return 0
+	}
+	return SchemaBytes(crd)
 }
