@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -164,9 +165,12 @@ func setupRepair(mgr manager.Manager, f *flags, store *migration.StateStore) err
 // VersionRemovals. Without their CRD there is nothing to answer, and no reason
 // not to migrate.
 func openGate(ctx context.Context, mgr manager.Manager, opts removal.Options) error {
-	kind := schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: "VersionRemoval"}
+	served, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return err
+	}
 	for told := false; ; told = true {
-		if _, err := mgr.GetRESTMapper().RESTMapping(kind, v1alpha1.GroupVersion.Version); err == nil {
+		if _, err := served.ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String()); err == nil {
 			break
 		} else if !told {
 			ctrl.Log.Info("VersionRemovals are not answered until their CRD is installed (clusters/base/crds)", "reason", err.Error())

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -71,13 +72,27 @@ func MetadataOf(crd string) *metav1.PartialObjectMetadata {
 	return named
 }
 
+// mapper knows the kinds that the controllers ask for, and no others, so that it need not ask the API server for all resources that it
+// has. With the short names and categories of a CRD, for each of its versions, a tenant decides how long that answer is.
+func mapper() apimeta.RESTMapper {
+	known := apimeta.NewDefaultRESTMapper(nil)
+	known.Add(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"), apimeta.RESTScopeRoot)
+	for _, kind := range []schema.GroupVersionKind{
+		v1alpha1.GroupVersion.WithKind("VersionRemoval"),
+		{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"}, {Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"}, // with --nudge
+	} {
+		known.Add(kind, apimeta.RESTScopeNamespace)
+	}
+	return known
+}
+
 // Cache is a cache of its own beside the manager's. It has digests of the schemas of CRDs.
 func Cache(mgr manager.Manager, opts cache.Options, add ...func(*runtime.Scheme) error) (known cache.Cache, err error) {
 	if opts.Scheme, err = Scheme(add...); err != nil {
 		return nil, err
 	}
 	cfg, httpClient := withoutSchemas(mgr.GetConfig(), mgr.GetHTTPClient())
-	opts.HTTPClient, opts.Mapper = httpClient, mgr.GetRESTMapper()
+	opts.HTTPClient, opts.Mapper = httpClient, mapper()
 	return cache.New(cfg, opts)
 }
 
@@ -133,7 +148,7 @@ func Client(mgr manager.Manager, known client.Reader, add ...func(*runtime.Schem
 	if err != nil {
 		return nil, err
 	}
-	opts := client.Options{Scheme: scheme, HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()}
+	opts := client.Options{Scheme: scheme, HTTPClient: mgr.GetHTTPClient(), Mapper: mapper()}
 	if known != nil {
 		opts.Cache = &client.CacheOptions{Reader: known}
 	}
