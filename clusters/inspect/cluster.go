@@ -60,7 +60,7 @@ func Connect(cfg *rest.Config) (*Cluster, error) {
 	if c.authorization, err = authorization.NewForConfigAndClient(cfg, httpClient); err != nil {
 		return nil, err
 	}
-	if c.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(cfg, httpClient); err != nil {
+	if c.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(cfg, briefly(httpClient)); err != nil {
 		return nil, err
 	}
 	compact := rest.CopyConfig(cfg)

@@ -14,7 +14,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 )
 
-//go:generate go test . -run TestEachCommandHasItsPage -count=1 -update
+//go:generate go test -vet=off . -run TestEachCommandHasItsPage -count=1 -update
 
 var update = flag.Bool("update", false, "write docs/commands anew")
 

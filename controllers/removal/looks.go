@@ -2,6 +2,7 @@ package removal
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -67,9 +68,17 @@ func newLooks(references References, every time.Duration, clock clock.Clock) *lo
 	}
 }
 
+// mostVersions is how many versions a CRD may list, to be looked for. A tenant may have thousands VersionRemovals of one with thousands of
+// versions, and each of them keeps which stay.
+const mostVersions = 100
+
 // want asks for a look that begins at a time or later. It may be asked for again and
 // again. Counts is whether who asks has a say in what the CRD calls removable.
 func (l *looks) want(name types.NamespacedName, crd *apiextensionsv1.CustomResourceDefinition, versions []string, since time.Time, counts bool) {
+	if len(crd.Spec.Versions) > mostVersions {
+		l.withdraw(name)
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.wanted[name] = wanted{survivors.TargetOf(crd, versions, nil), since, counts}
@@ -91,6 +100,9 @@ func (l *looks) withdraw(name types.NamespacedName) {
 // if these others count: then one commit may remove them all. Anybody may ask for a version
 // that stays, so of those who do not count each is answered for itself alone.
 func (l *looks) found(crd *apiextensionsv1.CustomResourceDefinition, versions []string) *verdict.References {
+	if listed := len(crd.Spec.Versions); listed > mostVersions {
+		return &verdict.References{At: l.clock.Now(), Failure: fmt.Sprintf("the CRD lists %d versions, and with more than %d it is not looked for what names them", listed, mostVersions)}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	leaving := slices.Clone(versions)

@@ -89,6 +89,22 @@ func TestALookDoesNotHoldForACRDThatHasChanged(t *testing.T) {
 	g.Eventually(func() any { return l.found(without, []string{"v1alpha1"}) }, "5s").ShouldNot(BeNil())
 }
 
+// A tenant's CRD may list thousands, and thousands of VersionRemovals name it.
+func TestACRDOfVeryManyVersionsIsNotLookedFor(t *testing.T) {
+	g, s := NewWithT(t), &seeing{}
+	l, clock := looking(t, s)
+	versions := []string{"v1"}
+	for i := range mostVersions {
+		versions = append(versions, fmt.Sprintf("v1alpha%d", i))
+	}
+	many := builders.CRD("example.com", "gizmos").Versions(versions...).Build()
+	l.want(named(1), many, []string{"v1alpha1"}, clock.Now(), true)
+	l.want(named(2), widgetsCRD, []string{"v1alpha1"}, clock.Now(), true)
+	g.Eventually(func() any { return l.found(widgetsCRD, []string{"v1alpha1"}) }, "5s").ShouldNot(BeNil())
+	g.Expect(s.looks[0]).To(ConsistOf(HaveField("CRD", "widgets.example.com")))
+	g.Expect(l.found(many, []string{"v1alpha1"})).To(HaveField("Failure", "the CRD lists 101 versions, and with more than 100 it is not looked for what names them"))
+}
+
 func named(i int) types.NamespacedName {
 	return types.NamespacedName{Namespace: "team", Name: fmt.Sprint(i)}
 }

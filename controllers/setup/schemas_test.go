@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/moult-dev/moult/controllers/rewrite/streams"
 )
 
 const schemaOfV1 = `{"type":"object","properties":{"openAPIV3Schema":{"type":"object"},"b":{"enum":["}","\"{"]}}}`
@@ -64,7 +66,7 @@ func TestAnEventIsReadBeforeTheNextOneComes(t *testing.T) {
 	g := NewWithT(t)
 	out, in := io.Pipe()
 	from, server := io.Pipe()
-	go func() { _ = in.CloseWithError(digest(in, from)) }()
+	go func() { _ = in.CloseWithError(streams.Copy(in, from, digests)) }()
 	events := json.NewDecoder(out)
 	for i := range 3 {
 		go func() {
@@ -81,7 +83,7 @@ func TestAnEventIsReadBeforeTheNextOneComes(t *testing.T) {
 func TestAnAnswerThatIsCutOffIsAnError(t *testing.T) {
 	g := NewWithT(t)
 	for _, length := range []int{1, 100, len(answer) - 1} {
-		g.Expect(digest(io.Discard, strings.NewReader(fmt.Sprintf(answer, schemaOfV1)[:length]))).To(MatchError(io.ErrUnexpectedEOF))
+		g.Expect(streams.Copy(io.Discard, strings.NewReader(fmt.Sprintf(answer, schemaOfV1)[:length]), digests)).To(MatchError(io.ErrUnexpectedEOF))
 	}
-	g.Expect(digest(io.Discard, strings.NewReader("<html>"))).NotTo(Succeed())
+	g.Expect(streams.Copy(io.Discard, strings.NewReader("<html>"), digests)).NotTo(Succeed())
 }

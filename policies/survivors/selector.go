@@ -20,6 +20,9 @@ const (
 
 const category = "category:"
 
+// AnyCategory is among the categories of a resource that may be in each, since it has more than are read.
+const AnyCategory = "*"
+
 // Resource is a resource as API discovery lists it.
 type Resource struct {
 	schema.GroupResource
@@ -32,7 +35,7 @@ func (s Selector) selects(r Resource) bool {
 		return true
 	}
 	if name, ok := strings.CutPrefix(string(s), category); ok {
-		return slices.Contains(r.Categories, name)
+		return slices.Contains(r.Categories, name) || slices.Contains(r.Categories, AnyCategory)
 	}
 	plural, group, _ := strings.Cut(string(s), ".")
 	return matches(plural, r.Resource) && matches(group, r.Group)

@@ -12,7 +12,7 @@ import (
 	"github.com/moult-dev/moult/test/docs"
 )
 
-//go:generate go test . -run TestEachPictureIsDrawn -count=1 -update
+//go:generate go test -vet=off . -run TestEachPictureIsDrawn -count=1 -update
 
 var update = flag.Bool("update", false, "draw the pictures of the site anew")
 
