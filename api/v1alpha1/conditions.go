@@ -102,6 +102,9 @@ const (
 	// because AllowFieldLossAnnotation names them, or because they are in status.
 	EventFieldsDropped = "FieldsDropped"
 
+	// EventObjectsAltered: admission changed objects as they were rewritten, as it does whenever a client writes them.
+	EventObjectsAltered = "ObjectsAltered"
+
 	// EventStatusRefused: a write of the condition was refused, by RBAC or by an admission policy or webhook, so the
 	// condition cannot report that.
 	EventStatusRefused = "StatusRefused"

@@ -19,7 +19,7 @@ import (
 // warnings are the reasons that call for a person.
 var warnings = []string{
 	v1alpha1.ReasonObjectsFailed, v1alpha1.ReasonConversionUnavailable, v1alpha1.ReasonForbidden,
-	v1alpha1.ReasonUnavailable, v1alpha1.ReasonUndone, v1alpha1.ReasonStorageVersionNotServed, v1alpha1.ReasonFieldsWouldBeLost, v1alpha1.EventFieldsDropped, v1alpha1.EventOptInRemoved, v1alpha1.EventOptInNotInGit,
+	v1alpha1.ReasonUnavailable, v1alpha1.ReasonUndone, v1alpha1.ReasonStorageVersionNotServed, v1alpha1.ReasonFieldsWouldBeLost, v1alpha1.EventFieldsDropped, v1alpha1.EventObjectsAltered, v1alpha1.EventOptInRemoved, v1alpha1.EventOptInNotInGit,
 	v1alpha1.EventStatusRefused, v1alpha1.OwnershipLost, v1alpha1.ReasonOwnershipWouldBeLost,
 }
 

@@ -11,6 +11,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/rewrite"
 )
 
@@ -28,11 +29,22 @@ func (r *Reconciler) alteredBy(ctx context.Context, crd *apiextensionsv1.CustomR
 	if t.By[rewrite.Altered] == 0 || t.Alteration == nil {
 		return ""
 	}
-	who := "something (look for a mutating admission webhook or policy)"
-	if names := r.mutators(ctx, crd); len(names) > 0 {
-		who = "a mutating webhook, most likely " + strings.Join(names, " or ") + ","
+	return fmt.Sprintf("%s changes objects at every write, such as %s, so that it cannot be seen whether they were stale", r.whoAlters(ctx, crd), t.Alteration)
+}
+
+// tellOfAlteration reports what has changed objects as they were rewritten. It may have taken fields away, which their metadata do not show.
+func (r *Reconciler) tellOfAlteration(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, t rewrite.Result) {
+	if t.Alteration != nil {
+		r.event(crd, v1alpha1.EventObjectsAltered, "%s changed objects when Moult rewrote them, such as %s, as it does whenever a client writes them; see whether it takes anything away",
+			r.whoAlters(ctx, crd), t.Alteration)
 	}
-	return fmt.Sprintf("%s changes objects at every write, such as %s, so that it cannot be seen whether they were stale", who, t.Alteration)
+}
+
+func (r *Reconciler) whoAlters(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) string {
+	if names := r.mutators(ctx, crd); len(names) > 0 {
+		return "a mutating webhook, most likely " + strings.Join(names, " or ") + ","
+	}
+	return "something (look for a mutating admission webhook or policy)"
 }
 
 // mutators are the mutating webhooks that are called for updates of a CRD's objects,

@@ -188,7 +188,9 @@ func (r *Reconciler) carryOut(ctx context.Context, w *walking) (plan.Outcome, re
 		return plan.Outcome{}, result, ctx.Err()
 	}
 	outcome := outcomeOf(w, started, result, err)
-	outcome.Altered = r.alteredBy(ctx, w.crd, result)
+	if outcome.Altered = r.alteredBy(ctx, w.crd, result); w.mode == plan.Rewriting {
+		r.tellOfAlteration(ctx, w.crd, result)
+	}
 	return outcome, result, nil
 }
 

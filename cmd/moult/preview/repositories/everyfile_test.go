@@ -89,8 +89,8 @@ func (c *tally) judge(t *testing.T, dirs [3]string, name string, base, head stat
 	}
 }
 
-// check takes by how many standard deviations a share may be larger that was drawn by chance: with none, every second run would fail if
-// the share were just what it may be.
+// check takes by how many standard deviations a share may be larger that was drawn by chance. With none, every second run would fail
+// whose share is just what it may be.
 func (c *tally) check(t *testing.T, least int, deviations float64) {
 	t.Helper()
 	g := NewWithT(t)
