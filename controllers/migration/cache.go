@@ -65,7 +65,7 @@ func shapeOf(crd *apiextensionsv1.CustomResourceDefinition) string {
 
 var crdsResource = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
-// mostOfSchemas is how long the schemas of a CRD may be that are decoded, in bytes of ordinary ones: etcd takes no more of them.
+// mostOfSchemas is how long the schemas of a CRD may be that are decoded, in bytes of ordinary ones: as much as etcd takes of an object.
 const mostOfSchemas = 3 << 19
 
 // tooManySchemas is why a CRD is not decoded.

@@ -19,7 +19,8 @@ import (
 // Decoded, the schemas of one CRD can take fifty megabytes. So they are left out while answers about CRDs are read, and a digest stands
 // in the place of each.
 
-// leastOfObject is how many bytes of a schema each JSON object in it counts as at least. Decoded it takes as much, even if it is {}.
+// leastOfObject is how many bytes of a schema each JSON object in it counts as at least: a field with a type has about as many. Decoded,
+// an empty one takes as much memory.
 const leastOfObject = 30
 
 // lengthOf is that of a schema, or what an ordinary schema would have that takes as much memory.
@@ -59,12 +60,12 @@ func SchemaBytes(crd *apiextensionsv1.CustomResourceDefinition) (length int) {
 	return length
 }
 
-// SchemaBytesIn is SchemaBytes of a CRD as the API server answers with it, schemas and all. It is 0 for what is no CRD.
+// SchemaBytesIn is SchemaBytes of a CRD as the API server answers with it, schemas and all. What cannot be read so counts as a schema.
 func SchemaBytesIn(raw []byte) int {
 	var without bytes.Buffer
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if streams.Copy(&without, bytes.NewReader(raw), digests) != nil || json.Unmarshal(without.Bytes(), crd) != nil {
-		return 0
+		return lengthOf(raw)
 	}
 	return SchemaBytes(crd)
 }
