@@ -35,7 +35,7 @@ func intercepted(cfg *rest.Config, i interceptor) *rest.Config {
 
 // isObjectWrite reports whether a request is a write to one of the world's objects.
 func (w *world) isObjectWrite(req *http.Request) bool {
-	return req.Method == http.MethodPatch && strings.HasPrefix(req.URL.Path, "/apis/"+w.GR.Group+"/")
+	return req.Method == http.MethodPatch && strings.HasPrefix(req.URL.Path, "/apis/"+w.GR.Group+"/") && req.URL.Query().Get("dryRun") == ""
 }
 
 // isList reports whether a request is a list of the world's objects.

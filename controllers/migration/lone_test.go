@@ -180,7 +180,7 @@ func TestAWebhookThatStampsTheSecondDoesNotKeepTheProofFromEnding(t *testing.T) 
 	w.eventuallyMigrated(40)
 	w.Expect(w.Writes()).To(BeNumerically("<=", 40*4), "a walk that rewrites, and two that check")
 	w.Eventually(warnings(t, w.Witness, v1alpha1.EventObjectsAltered), soon).Should(ContainElement(And(
-		ContainSubstring("a mutating webhook, most likely stamp."), ContainSubstring("changed objects when Moult rewrote them, such as default/object-00000 (metadata.annotations["))))
+		ContainSubstring("a mutating webhook or policy (most likely stamp."), ContainSubstring("changed objects when Moult rewrote them, such as default/object-00000 (metadata.annotations["))))
 	w.looksAgain()
 	w.Expect(w.Reason()).To(Equal(v1alpha1.ReasonMigrated))
 }

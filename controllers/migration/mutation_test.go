@@ -40,8 +40,22 @@ func TestAMutationAtEveryWriteDoesNotKeepTheProofFromEnding(t *testing.T) {
 // update of the world's objects.
 func (w *world) stampEveryUpdate() {
 	w.t.Helper()
+	w.mutateEveryUpdate(admissionregistrationv1.Mutation{
+		PatchType: admissionregistrationv1.PatchTypeApplyConfiguration,
+		ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{
+			Expression: `Object{metadata: Object.metadata{annotations: {"stamp": oldObject.metadata.resourceVersion}}}`,
+		},
+	})
+	w.Eventually(func() string { // the API server has to notice the policy
+		return w.stampOf("object-00000")
+	}, soon).ShouldNot(BeEmpty())
+}
+
+// mutateEveryUpdate has a policy change every update of the world's objects.
+func (w *world) mutateEveryUpdate(mutation admissionregistrationv1.Mutation) {
+	w.t.Helper()
 	client := kubernetes.NewForConfigOrDie(cp.Config).AdmissionregistrationV1()
-	name := "stamp." + w.GR.Group
+	name := "mutate." + w.GR.Group
 	_, err := client.MutatingAdmissionPolicies().Create(w.ctx, &admissionregistrationv1.MutatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
@@ -52,12 +66,7 @@ func (w *world) stampEveryUpdate() {
 					Rule:       admissionregistrationv1.Rule{APIGroups: []string{w.GR.Group}, APIVersions: []string{"*"}, Resources: []string{"*"}},
 				}}},
 			},
-			Mutations: []admissionregistrationv1.Mutation{{
-				PatchType: admissionregistrationv1.PatchTypeApplyConfiguration,
-				ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{
-					Expression: `Object{metadata: Object.metadata{annotations: {"stamp": oldObject.metadata.resourceVersion}}}`,
-				},
-			}},
+			Mutations: []admissionregistrationv1.Mutation{mutation},
 		},
 	}, metav1.CreateOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
@@ -70,9 +79,6 @@ func (w *world) stampEveryUpdate() {
 		_ = client.MutatingAdmissionPolicyBindings().Delete(context.Background(), name, metav1.DeleteOptions{})
 		_ = client.MutatingAdmissionPolicies().Delete(context.Background(), name, metav1.DeleteOptions{})
 	})
-	w.Eventually(func() string { // the API server has to notice the policy
-		return w.stampOf("object-00000")
-	}, soon).ShouldNot(BeEmpty())
 }
 
 // stampOf writes an object and returns the stamp it got.

@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,10 +10,17 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/policies/crdschema"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // mutatorsTimeout bounds the search for a name, without which all goes on as well.
@@ -21,7 +29,59 @@ const mutatorsTimeout = 10 * time.Second
 // mostMutators is how many are named.
 const mostMutators = 10
 
-var mutatorsResource = admissionregistrationv1.SchemeGroupVersion.WithResource("mutatingwebhookconfigurations")
+// mutatorsResources are where they are, each at the versions that API servers may have it at, the best first.
+var mutatorsResources = map[schema.GroupResource][]string{
+	{Group: admissionregistrationv1.GroupName, Resource: "mutatingwebhookconfigurations"}: {"v1"},
+	{Group: admissionregistrationv1.GroupName, Resource: "mutatingadmissionpolicies"}:     {"v1", "v1beta1", "v1alpha1"},
+}
+
+// mutator is what a MutatingWebhookConfiguration or a MutatingAdmissionPolicy has of what is looked at.
+type mutator struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Webhooks []struct {
+		Name  string                                       `json:"name"`
+		Rules []admissionregistrationv1.RuleWithOperations `json:"rules"`
+	} `json:"webhooks"`
+	Spec struct {
+		MatchConstraints struct {
+			ResourceRules []admissionregistrationv1.RuleWithOperations `json:"resourceRules"`
+		} `json:"matchConstraints"`
+	} `json:"spec"`
+}
+
+// admission has a walk ask what would be taken away by what changes objects as they are written.
+func (r *Reconciler) admission(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, storageVersion string) *rewrite.Admission {
+	f, gvr := r.newFields(crd), resourceOf(crd).WithVersion(storageVersion)
+	names, err := r.mutators(ctx, crd)
+	return &rewrite.Admission{
+		DryRun: r.objects.DryRun().Resource(gvr), Always: err != nil || len(names) > 0,
+		Because: fmt.Sprintf("would be lost or changed at the write (exempt Moult's, or allow it by %s) by %s", v1alpha1.AllowFieldLossAnnotation, who(names)),
+		Lost: func(ctx context.Context, key types.NamespacedName) (lost []string, err error) {
+			err = r.objects.TakeRewritten(ctx, gvr, key, func(both []byte) (err error) {
+				lost, err = taken(both)
+				return err
+			})
+			lost = slices.DeleteFunc(lost, func(field string) bool { return f.may(storageVersion, field) })
+			return lost[:min(len(lost), maxFieldsTold)], err
+		},
+	}
+}
+
+// mostCompared is what an object takes that is compared with what a write would leave of it, both decoded, in bytes.
+const mostCompared = 64 << 20
+
+// taken are the fields that the second of two objects lacks, or has other values of. Of what is too large to be decoded, that may be any.
+func taken(both []byte) ([]string, error) {
+	if cost, _ := unpacking.CostOfJSON(both); cost > mostCompared {
+		return []string{fmt.Sprintf("something in what is too large to be compared (%d MiB)", cost>>20)}, nil
+	}
+	objects := [2]map[string]any{}
+	if err := utiljson.Unmarshal(both, &objects); err != nil {
+		return nil, err
+	}
+	return crdschema.Taken(objects[0], objects[1]), nil
+}
 
 // alteredBy says in half a sentence what changes the objects of a CRD at every
 // write; empty if nothing does.
@@ -41,33 +101,55 @@ func (r *Reconciler) tellOfAlteration(ctx context.Context, crd *apiextensionsv1.
 }
 
 func (r *Reconciler) whoAlters(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) string {
-	if names := r.mutators(ctx, crd); len(names) > 0 {
-		return "a mutating webhook, most likely " + strings.Join(names, " or ") + ","
+	names, _ := r.mutators(ctx, crd)
+	return who(names)
+}
+
+func who(mutators []string) string {
+	if len(mutators) > 0 {
+		return "a mutating webhook or policy (most likely " + strings.Join(mutators, " or ") + ")"
 	}
 	return "something (look for a mutating admission webhook or policy)"
 }
 
-// mutators are the mutating webhooks that are called for updates of a CRD's objects,
-// as far as we may know.
-func (r *Reconciler) mutators(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (names []string) {
+// mutators are the mutating webhooks and policies that are called for updates of a CRD's objects. The error is that there may be others.
+func (r *Reconciler) mutators(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (names []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, mutatorsTimeout)
 	defer cancel()
-	_, err := r.objects.EachWhole(ctx, mutatorsResource, r.opts.Clock, func() { names = nil }, func(page []map[string]any, _ int64) error {
-		for _, object := range page {
-			configuration := &admissionregistrationv1.MutatingWebhookConfiguration{}
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, configuration); err != nil {
-				return err
-			}
-			for _, webhook := range configuration.Webhooks {
-				if len(names) < mostMutators && slices.ContainsFunc(webhook.Rules, func(rule admissionregistrationv1.RuleWithOperations) bool { return concerns(rule, crd) }) {
-					names = append(names, fmt.Sprintf("%s of MutatingWebhookConfiguration %s", webhook.Name, configuration.Name))
+	for resource, versions := range mutatorsResources {
+		for _, version := range versions {
+			var found []string
+			_, failed := r.objects.EachWhole(ctx, resource.WithVersion(version), r.opts.Clock, func() { found = nil }, func(page []map[string]any, _ int64) error {
+				for _, object := range page {
+					m := mutator{}
+					if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &m); err != nil {
+						return err
+					}
+					found = append(found, m.called(crd)...)
 				}
+				return nil
+			})
+			names = append(names, found...)
+			if !apierrors.IsNotFound(failed) { // an older API server has it at an earlier version, or not at all
+				err = errors.Join(err, failed)
+				break
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		return nil
+	}
+	slices.Sort(names)
+	return names[:min(len(names), mostMutators)], err
+}
+
+// called are the names of its parts that are called for updates of a CRD's objects.
+func (m *mutator) called(crd *apiextensionsv1.CustomResourceDefinition) (names []string) {
+	isCalled := func(rule admissionregistrationv1.RuleWithOperations) bool { return concerns(rule, crd) }
+	for _, webhook := range m.Webhooks {
+		if slices.ContainsFunc(webhook.Rules, isCalled) {
+			names = append(names, fmt.Sprintf("%s of MutatingWebhookConfiguration %s", webhook.Name, m.Name))
+		}
+	}
+	if slices.ContainsFunc(m.Spec.MatchConstraints.ResourceRules, isCalled) {
+		names = append(names, "MutatingAdmissionPolicy "+m.Name)
 	}
 	return names
 }

@@ -226,6 +226,7 @@ func (r *Reconciler) pass(ctx context.Context, crd *apiextensionsv1.CustomResour
 	if err != nil {
 		return rewrite.Result{Fields: losses}, err
 	}
+	walk.Admission = r.admission(ctx, crd, storageVersion)
 	result, err := walk.Run(ctx)
 	result.Fields = losses
 	if err != nil {

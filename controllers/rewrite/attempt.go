@@ -44,6 +44,9 @@ func (v *visitor) answer(w *write, after *metav1.PartialObjectMetadata) answer {
 	}
 	if fields := alterations(v.item, after); len(fields) > 0 {
 		a.altered = true
+		if v.Admission != nil {
+			v.Admission.changes.Store(true)
+		}
 		v.collector.altered(Alteration{v.key(), fields})
 	}
 	return a
@@ -54,7 +57,7 @@ func (v *visitor) refused(ctx context.Context, objects Objects, w *write, err er
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	v.unsure = v.unsure || !w.repairs && perhapsDone(err)
+	v.unsure = v.unsure || !w.repairs && !w.dry && perhapsDone(err)
 	if w.perhapsRaced(err) {
 		return v.raced(ctx, err)
 	}
@@ -77,7 +80,7 @@ func (v *visitor) met(ctx context.Context, err error) error {
 		}
 		return v.wait(ctx, err)
 	case unconverted:
-		v.fail(reason, err)
+		v.fail(reason, errors.New(cause(err)))
 		return v.judgeConversion(ctx, v.key(), err)
 	case forbidden, noRoute:
 		return stopFor(err)
@@ -187,11 +190,14 @@ func (v *visitor) wait(ctx context.Context, err error) error {
 // one, the API server has less to do and fewer admission webhooks to ask. A repair
 // has no effect there.
 func (v *visitor) endpoint(w *write) Objects {
-	if v.Status == nil || w.repairs || v.noStatus.Load() {
-		return v.Objects
+	if v.atStatus(w.repairs) {
+		return v.Status
 	}
-	return v.Status
+	return v.Objects
 }
+
+// atStatus reports whether a write goes to the status subresource.
+func (w *Walk) atStatus(repairs bool) bool { return w.Status != nil && !repairs && !w.noStatus.Load() }
 
 // patch sends a write when its turn has come, and reports to the pace how it went.
 func (v *visitor) patch(ctx context.Context, objects Objects, w *write) (*metav1.PartialObjectMetadata, error) {

@@ -84,10 +84,13 @@ func (c *Client) Resource(gvr schema.GroupVersionResource) Objects {
 // Whole reads one object with all it holds, as JSON. Everything else here reads metadata only. What the server fills in, or a webhook makes
 // of an object, may be of any length: above 8 MiB it is an error.
 func (c *Client) Whole(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) ([]byte, error) {
+	return readWhole(ctx, c.rest.Get().AbsPath((&resource{client: c, gvr: gvr}).path(key)...))
+}
+
+func readWhole(ctx context.Context, request *rest.Request) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	r := &resource{client: c, gvr: gvr}
-	body, err := c.rest.Get().AbsPath(r.path(key)...).SetHeader("Accept", "application/json").MaxRetries(0).Stream(ctx)
+	body, err := request.SetHeader("Accept", "application/json").MaxRetries(0).Stream(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -234,12 +237,16 @@ func (r *resource) Patch(ctx context.Context, key types.NamespacedName, pt types
 	}
 	ctx, cancel := withGracePeriod(ctx, requestTimeout)
 	defer cancel()
+	return readObject(ctx, r.patch(key, pt, body))
+}
+
+func (r *resource) patch(key types.NamespacedName, pt types.PatchType, body []byte) *rest.Request {
 	opts := metav1.PatchOptions{}
 	if r.client.dryRun {
 		opts.DryRun = []string{metav1.DryRunAll}
 	}
-	return readObject(ctx, r.client.rest.Patch(pt).AbsPath(append(r.path(key), r.subresource...)...).
-		SpecificallyVersionedParams(&opts, parameters, schema.GroupVersion{Version: "v1"}).Body(body))
+	return r.client.rest.Patch(pt).AbsPath(append(r.path(key), r.subresource...)...).
+		SpecificallyVersionedParams(&opts, parameters, schema.GroupVersion{Version: "v1"}).Body(body)
 }
 
 // withGracePeriod is a context that ends when its parent has been over for the grace

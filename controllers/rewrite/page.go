@@ -72,18 +72,16 @@ func (p *pageSize) slow() {
 	p.most = p.next
 }
 
-// strip drops what a walk has no use for, which is nearly all of an object that is
-// large. A check wants to know whether its write changes labels and annotations.
-func (w *Walk) strip(items []metav1.PartialObjectMetadata) {
+// strip drops what a walk has no use for, which is nearly all of an object that is large. It wants to know whether its write changes
+// labels and annotations, and how many finalizers and owner references there are after it.
+func strip(items []metav1.PartialObjectMetadata) {
 	for i := range items {
 		m := &items[i].ObjectMeta
-		kept := metav1.ObjectMeta{
+		*m = metav1.ObjectMeta{
 			Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion, Generation: m.Generation, ManagedFields: m.ManagedFields,
+			Labels: digests(m.Labels), Annotations: digests(m.Annotations),
+			Finalizers: make([]string, len(m.Finalizers)), OwnerReferences: make([]metav1.OwnerReference, len(m.OwnerReferences)),
 		}
-		if w.Mode == Check {
-			kept.Labels, kept.Annotations = digests(m.Labels), digests(m.Annotations)
-		}
-		*m = kept
 	}
 }
 

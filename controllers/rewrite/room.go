@@ -110,7 +110,7 @@ func (w *Walk) keep(list *metav1.PartialObjectMetadataList, strays map[int]strin
 	for i := range p.items {
 		p.sizes[i] = int64(p.items[i].Size())
 	}
-	w.strip(p.items)
+	strip(p.items)
 	for i := range p.items {
 		p.bytes += takes(&p.items[i].ObjectMeta)
 	}
@@ -132,8 +132,8 @@ func (w *Walk) dealtWith(p *page) {
 
 // takes is how many bytes of memory stripped metadata takes, rather too many.
 func takes(m *metav1.ObjectMeta) int64 {
-	const object, label, entry = 500, 64, 200
-	n := object + label*(len(m.Labels)+len(m.Annotations)) + len(m.Namespace) + len(m.Name)
+	const object, label, entry, finalizer, owner = 500, 64, 200, 16, 128
+	n := object + label*(len(m.Labels)+len(m.Annotations)) + finalizer*len(m.Finalizers) + owner*len(m.OwnerReferences) + len(m.Namespace) + len(m.Name)
 	for _, values := range []map[string]string{m.Labels, m.Annotations} {
 		for key, value := range values {
 			n += len(key) + len(value)

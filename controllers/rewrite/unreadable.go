@@ -42,6 +42,14 @@ func Unreadable(err error, of schema.GroupResource) (objects []FailedObject) {
 	return objects
 }
 
+// cause is why the API server cannot read an object, without the words before it, which differ between reads, dry runs and writes.
+func cause(err error) string {
+	if found := corrupt.FindStringSubmatch(err.Error()); found != nil {
+		return found[2]
+	}
+	return err.Error()
+}
+
 // named is the object of a key in etcd, <prefix>/<group>/<resource>/<namespace>/<name>.
 func named(key string, of schema.GroupResource) (object types.NamespacedName) {
 	_, object.Name, _ = strings.Cut("/"+key, "/"+of.Group+"/"+of.Resource+"/")

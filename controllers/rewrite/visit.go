@@ -45,6 +45,7 @@ type visitor struct {
 	moves     int  // how many checks in a row, this one too, have stored it again
 
 	looked string          // the resourceVersion at which the guard has let it pass
+	passed string          // the resourceVersion at which admission takes nothing away that it may not
 	held   map[string]bool // entries that have to stay at their version, by keyOf
 	losses []Loss          // what the last move of entries costs their managers
 	room   *answers
@@ -89,6 +90,9 @@ func (v *visitor) begin(proved bool) {
 // step takes an object one request further.
 func (v *visitor) step(ctx context.Context) error {
 	if may, err := v.guarded(ctx); !may || err != nil {
+		return err
+	}
+	if may, err := v.spared(ctx); !may || err != nil {
 		return err
 	}
 	switch v.phase {

@@ -63,6 +63,9 @@ type Walk struct {
 	Follower func(context.Context) (Follower, error)
 	// Guard, unless nil, is asked before an object is written.
 	Guard *Guard
+	// Admission, unless nil, is asked, too, where the write goes to the objects themselves: on the status subresource, admission can
+	// change nothing but the status.
+	Admission *Admission
 	// Room is shared by all walks of a process; nil for one of its own.
 	Room *Room
 	// Look is how far the look is that comes before the walk, where there is one.

@@ -17,6 +17,8 @@ type write struct {
 	guarded bool
 	// repairs is set when the write changes managedFields.
 	repairs bool
+	// dry is set when nothing is stored.
+	dry bool
 	// unwatched are entries that the write makes, which an entry of the same manager
 	// that came meanwhile would have the API server forget.
 	unwatched []metav1.ManagedFieldsEntry

@@ -111,6 +111,20 @@ func (w *world) patch(r Route, who, name, resourceVersion string) (record, error
 	})
 }
 
+// dryRun is a patch that is not stored. Nothing changes objects as they are written.
+func (w *world) dryRun(name, resourceVersion string) (any, error) {
+	w.etcd.mu.Lock()
+	defer w.etcd.mu.Unlock()
+	switch r := w.etcd.get(name); {
+	case r == nil:
+		return nil, apierrors.NewNotFound(resource, name)
+	case resourceVersion != "" && resourceVersion != strconv.FormatInt(r.rv, 10):
+		return nil, apierrors.NewConflict(resource, name, errors.New("the object has been modified"))
+	default:
+		return r.metadata(name), nil
+	}
+}
+
 // page is one page of a list of objects.
 type page struct {
 	names    []string

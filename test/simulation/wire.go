@@ -153,6 +153,7 @@ const crdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 const (
 	apiServicePath = "/apis/apiregistration.k8s.io/v1/apiservices/"
 	webhooksPath   = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+	policiesPath   = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"
 )
 
 var apiServiceResource = schema.GroupResource{Group: "apiregistration.k8s.io", Resource: "apiservices"}
@@ -166,7 +167,7 @@ func (w *wire) serve(a *asked) (any, error) {
 	switch {
 	case strings.HasPrefix(path, apiServicePath): // no aggregator
 		return nil, apierrors.NewNotFound(apiServiceResource, strings.TrimPrefix(path, apiServicePath))
-	case path == webhooksPath:
+	case path == webhooksPath, path == policiesPath:
 		return &metav1.List{TypeMeta: metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "MutatingWebhookConfigurationList"}}, nil
 	case path == crdPath && a.URL.Query().Get("watch") != "":
 		return w.watch(a.Context(), a.URL.Query()), nil
@@ -213,6 +214,9 @@ func (w *wire) patchObject(a *asked, name string) (any, error) {
 		panic(fmt.Sprintf("the model knows no patch %s: %v", a.body, err))
 	}
 	guard := patch.Metadata.ResourceVersion
+	if a.URL.Query().Get("dryRun") != "" {
+		return w.dryRun(name, guard)
+	}
 	flip, again := w.isVisited(name)
 	who := fmt.Sprintf("process %d's rewrite", w.process)
 	if again {

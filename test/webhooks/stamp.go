@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -32,10 +33,11 @@ func EachTime() Stamp {
 	return func() string { return fmt.Sprint(times.Add(1)) }
 }
 
-// stamp is a mutating webhook that stamps every object that is updated. It writes an annotation, or status.phase.
+// stamp is a mutating webhook that stamps every object that is updated. It writes an annotation, or status.phase, or removes a field.
 type stamp struct {
-	now    Stamp
-	status bool
+	now     Stamp
+	status  bool
+	removed []string
 }
 
 // Stamping registers a stamping webhook for updates of a resource until the end of the test. It returns when the API
@@ -48,7 +50,13 @@ func Stamping(t testing.TB, config *rest.Config, gvr schema.GroupVersionResource
 // StampingStatus registers one that is called for writes to the status only, and changes nothing else.
 func StampingStatus(t testing.TB, config *rest.Config, gvr schema.GroupVersionResource, now Stamp, object string) {
 	t.Helper()
-	stamping(t, config, gvr, stamp{now, true}, object, "*/status")
+	stamping(t, config, gvr, stamp{now: now, status: true}, object, "*/status")
+}
+
+// Removing registers one that removes a field from every object that has it, the object among them.
+func Removing(t testing.TB, config *rest.Config, gvr schema.GroupVersionResource, object string, field ...string) {
+	t.Helper()
+	stamping(t, config, gvr, stamp{removed: field}, object, "*")
 }
 
 func stamping(t testing.TB, config *rest.Config, gvr schema.GroupVersionResource, s stamp, object string, resources ...string) {
@@ -73,6 +81,10 @@ func stamping(t testing.TB, config *rest.Config, gvr schema.GroupVersionResource
 		stamped, err := objects.Patch(t.Context(), object, types.MergePatchType, []byte(`{"spec":{"size":1}}`), dryRun, subresources...)
 		if err != nil {
 			return false
+		}
+		if s.removed != nil {
+			_, there, _ := unstructured.NestedFieldNoCopy(stamped.Object, s.removed...)
+			return !there
 		}
 		phase, _, _ := unstructured.NestedString(stamped.Object, "status", "phase")
 		return phase != "" || stamped.GetAnnotations()[StampAnnotation] != ""
@@ -102,7 +114,7 @@ func (s stamp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "not an AdmissionReview", http.StatusBadRequest)
 		return
 	}
-	patch, _ := json.Marshal([]map[string]any{s.change(review.Request.Object.Raw)})
+	patch, _ := json.Marshal(s.change(review.Request.Object.Raw))
 	kind := admissionv1.PatchTypeJSONPatch
 	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true, Patch: patch, PatchType: &kind}
 	review.Request = nil
@@ -111,13 +123,23 @@ func (s stamp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// change is a line of a JSON Patch.
-func (s stamp) change(raw []byte) map[string]any {
+// change is a JSON Patch.
+func (s stamp) change(raw []byte) []map[string]any {
 	if s.status {
-		return map[string]any{"op": "add", "path": "/status", "value": map[string]any{"phase": s.now()}}
+		return []map[string]any{{"op": "add", "path": "/status", "value": map[string]any{"phase": s.now()}}}
 	}
-	object := metav1.PartialObjectMetadata{}
-	_ = json.Unmarshal(raw, &object)
-	metav1.SetMetaDataAnnotation(&object.ObjectMeta, StampAnnotation, s.now())
-	return map[string]any{"op": "add", "path": "/metadata/annotations", "value": object.Annotations}
+	object := &unstructured.Unstructured{}
+	_ = object.UnmarshalJSON(raw)
+	if s.removed != nil {
+		if _, there, _ := unstructured.NestedFieldNoCopy(object.Object, s.removed...); !there {
+			return []map[string]any{}
+		}
+		return []map[string]any{{"op": "remove", "path": "/" + strings.Join(s.removed, "/")}}
+	}
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[StampAnnotation] = s.now()
+	return []map[string]any{{"op": "add", "path": "/metadata/annotations", "value": annotations}}
 }

@@ -1,0 +1,101 @@
+package rewrite
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Admission keeps a walk from writes at which a mutating webhook or policy takes something away, as it does whenever a client writes
+// the object. A write that changes nothing is asked about as a dry run before.
+type Admission struct {
+	// DryRun are the objects of the walk, of which nothing is stored.
+	DryRun Objects
+	// Always is whether each write is asked about. Otherwise the first is, and all others once one has changed an object: there are
+	// webhooks and policies that no client can list.
+	Always bool
+	// Because ends a sentence that begins with the fields that would be lost or changed.
+	Because string
+	// Lost are the fields that a write of one object would take away or change, as far as the CRD does not allow it.
+	Lost func(context.Context, types.NamespacedName) ([]string, error)
+
+	changes, passed atomic.Bool // something changes objects; one was asked about, and nothing does
+}
+
+// spared reports whether the next write may be sent. If not, the object has its outcome, or is to be looked at again.
+func (v *visitor) spared(ctx context.Context) (bool, error) {
+	a := v.Admission
+	if a == nil || v.atStatus(v.phase == toRepair) || v.item.ResourceVersion == v.passed || !a.Always && !a.changes.Load() && a.passed.Load() {
+		return true, nil
+	}
+	w := *v.plain()
+	w.dry = true
+	after, err := v.patch(ctx, a.DryRun, &w)
+	if err != nil {
+		return false, v.refused(ctx, a.DryRun, &w, err)
+	}
+	v.breaker.servedAt(v.Clock.Now())
+	if takesAway(v.item, after) {
+		a.changes.Store(true)
+		lost, err := a.Lost(ctx, v.key())
+		switch {
+		case ctx.Err() != nil:
+			return false, ctx.Err()
+		case err != nil:
+			return false, v.refused(ctx, a.DryRun, &w, err)
+		case len(lost) > 0:
+			v.fail(reasonFieldsLost, fmt.Errorf("%s %s", strings.Join(lost, ", "), a.Because))
+			return false, nil
+		}
+	}
+	a.passed.Store(true)
+	v.passed = v.item.ResourceVersion
+	return true, nil
+}
+
+// takesAway reports whether a write may have taken something away from an object. What is not metadata may only be seen to change.
+func takesAway(before, after *metav1.PartialObjectMetadata) bool {
+	return before.Generation != after.Generation || lacks(after.Annotations, before.Annotations) || lacks(after.Labels, before.Labels) ||
+		len(after.Finalizers) < len(before.Finalizers) || len(after.OwnerReferences) < len(before.OwnerReferences)
+}
+
+// lacks reports whether one of some keys is missing.
+func lacks(values, keys map[string]string) bool {
+	for key := range keys {
+		if _, ok := values[key]; !ok {
+			return true
+		}
+	}
+	return false
+}
+
+// TakeRewritten hands over one object as it is, and as a write that changes nothing would leave it, as a list of JSON, when there is room
+// to decode both. Nothing is written, and nothing of it may be kept.
+func (c *Client) TakeRewritten(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, take func(both []byte) error) error {
+	both, done, err := c.whole.hold(ctx, func() ([]byte, error) {
+		before, err := c.Whole(ctx, gvr, key)
+		if err != nil {
+			return nil, err
+		}
+		is := metav1.PartialObjectMetadata{}
+		if err := json.Unmarshal(before, &is); err != nil || is.ResourceVersion == "" {
+			return nil, cmp.Or(err, ErrNoAnswer)
+		}
+		w := guardedPatch(is.ResourceVersion)
+		after, err := readWhole(ctx, (&resource{client: c.DryRun(), gvr: gvr}).patch(key, w.kind, w.body))
+		return bytes.Join([][]byte{[]byte("["), before, []byte(","), after, []byte("]")}, nil), err
+	})
+	if err != nil {
+		return err
+	}
+	defer done()
+	return take(both)
+}
