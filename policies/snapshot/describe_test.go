@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +31,7 @@ func entry(manager string, operation metav1.ManagedFieldsOperationType, subresou
 // live is a CRD as the API server has it.
 func live(labels, annotations map[string]string, entries ...metav1.ManagedFieldsEntry) *apiextensionsv1.CustomResourceDefinition {
 	c := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
-		Name: widgets, UID: "u", Generation: 3, Labels: labels, Annotations: annotations, ManagedFields: entries,
+		Name: widgets, UID: "u", Generation: 3, Labels: maps.Clone(labels), Annotations: annotations, ManagedFields: entries,
 	}}
 	c.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
 	c.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{
