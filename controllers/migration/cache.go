@@ -6,9 +6,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
+	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,42 +19,95 @@ import (
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/setup"
 	"github.com/moult-dev/moult/policies/labelorigin"
+	"github.com/moult-dev/moult/policies/words"
 )
 
-// stripper drops from a CRD what we never look at. The cache has read digests in place of the schemas, which are nearly all of it.
-func stripper(fieldManager, labelKey string) func(any) (any, error) {
+// stripper leaves of a CRD what is looked at, and as much of it as there has to be. Who may create CRDs, or patch their status, may write
+// any length. The cache has read digests in place of the schemas, which are nearly all of it. It may be called twice for one CRD.
+func stripper(labelKey string) func(any) (any, error) {
 	return func(in any) (any, error) {
-		crd, ok := in.(*apiextensionsv1.CustomResourceDefinition)
-		if !ok {
-			return in, nil
+		if crd, ok := in.(*apiextensionsv1.CustomResourceDefinition); ok {
+			*crd = *keptOf(crd, labelKey)
 		}
-		crd.ManagedFields = slices.DeleteFunc(crd.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
-			return e.Manager != fieldManager && !labelorigin.Needs(e, labelKey) && !crds.OwnsField(e, "spec", "versions")
-		})
-		ours := only(crd.Annotations, v1alpha1.PausedAnnotation, v1alpha1.AllowOwnershipLossAnnotation, v1alpha1.AllowFieldLossAnnotation)
-		crd.Annotations = labelorigin.Annotations(crd.Annotations, labelKey)
-		maps.Copy(crd.Annotations, ours)
-		crd.Labels = labelorigin.Labels(crd.Labels, labelKey)
-		for i, v := range crd.Spec.Versions {
-			crd.Spec.Versions[i] = apiextensionsv1.CustomResourceDefinitionVersion{
-				Name: v.Name, Served: v.Served, Storage: v.Storage, Deprecated: v.Deprecated, Subresources: v.Subresources, Schema: v.Schema,
-			}
-		}
-		if c := crd.Spec.Conversion; c != nil && c.Webhook != nil && c.Webhook.ClientConfig != nil {
-			c.Webhook.ClientConfig.CABundle = nil
-		}
-		return crd, nil
+		return in, nil
 	}
 }
+
+const (
+	// mostAllowed is how much is kept of an annotation that allows something, in characters. What is cut off is not allowed.
+	mostAllowed = 16 << 10
+	// mostNamed is how much is kept of a name.
+	mostNamed = 253
+)
+
+func keptOf(crd *apiextensionsv1.CustomResourceDefinition, labelKey string) *apiextensionsv1.CustomResourceDefinition {
+	names := crd.Spec.Names
+	is := &apiextensionsv1.CustomResourceDefinition{
+		TypeMeta: crd.TypeMeta,
+		ObjectMeta: metav1.ObjectMeta{
+			Name: crd.Name, UID: crd.UID, ResourceVersion: crd.ResourceVersion, Generation: crd.Generation, DeletionTimestamp: crd.DeletionTimestamp,
+			Labels: labelorigin.Labels(crd.Labels, labelKey), Annotations: labelorigin.Annotations(crd.Annotations, labelKey),
+			ManagedFields: labelorigin.Entries(crd.ManagedFields, labelKey, v1alpha1.StorageMigrated),
+		},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: crd.Spec.Group, Scope: crd.Spec.Scope, PreserveUnknownFields: crd.Spec.PreserveUnknownFields, Conversion: keptOfConversion(crd.Spec.Conversion),
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: names.Plural, Kind: names.Kind, ListKind: names.ListKind},
+		},
+		Status: apiextensionsv1.CustomResourceDefinitionStatus{StoredVersions: words.Distinct(crd.Status.StoredVersions)},
+	}
+	for _, key := range []string{v1alpha1.PausedAnnotation, v1alpha1.AllowOwnershipLossAnnotation, v1alpha1.AllowFieldLossAnnotation} {
+		if value, there := crd.Annotations[key]; there {
+			is.Annotations[key] = words.Clip(value, mostAllowed)
+		}
+	}
+	for _, v := range crd.Spec.Versions {
+		kept := apiextensionsv1.CustomResourceDefinitionVersion{Name: v.Name, Served: v.Served, Storage: v.Storage, Deprecated: v.Deprecated, Schema: v.Schema}
+		if v.Subresources != nil && v.Subresources.Status != nil {
+			kept.Subresources = &apiextensionsv1.CustomResourceSubresources{Status: v.Subresources.Status}
+		}
+		is.Spec.Versions = append(is.Spec.Versions, kept)
+	}
+	for _, of := range []apiextensionsv1.CustomResourceDefinitionConditionType{apiextensionsv1.Established, v1alpha1.StorageMigrated, v1alpha1.StorageMigrating} {
+		if c := apihelpers.FindCRDCondition(crd, of); c != nil {
+			kept := *c
+			kept.Message, kept.Reason = words.Clip(c.Message, 3*maxFailure), words.Clip(c.Reason, mostNamed) // Moult's own are shorter
+			is.Status.Conditions = append(is.Status.Conditions, kept)
+		}
+	}
+	return is
+}
+
+// keptOfConversion has a digest of all that it says, without certificates, in the place of the versions of reviews.
+func keptOfConversion(c *apiextensionsv1.CustomResourceConversion) *apiextensionsv1.CustomResourceConversion {
+	if c == nil || c.Webhook == nil {
+		return c
+	}
+	if of := c.Webhook.ConversionReviewVersions; len(of) == 1 && strings.HasPrefix(of[0], digestOf) {
+		return c // it was called before
+	}
+	all := c.DeepCopy()
+	kept := &apiextensionsv1.WebhookConversion{}
+	if client := all.Webhook.ClientConfig; client != nil {
+		client.CABundle = nil
+		kept.ClientConfig = &apiextensionsv1.WebhookClientConfig{}
+		if s := client.Service; s != nil {
+			kept.ClientConfig.Service = &apiextensionsv1.ServiceReference{Namespace: words.Clip(s.Namespace, mostNamed), Name: words.Clip(s.Name, mostNamed)}
+		}
+	}
+	digest := sha256.New()
+	_ = json.NewEncoder(digest).Encode(all) // a digest takes all
+	kept.ConversionReviewVersions = []string{digestOf + hex.EncodeToString(digest.Sum(nil))}
+	return &apiextensionsv1.CustomResourceConversion{Strategy: c.Strategy, Webhook: kept}
+}
+
+// digestOf begins what stands in the place of the versions of reviews; no version has a colon.
+const digestOf = "sha256:"
 
 // shapeOf is a digest of what API servers read and store the objects of a CRD by. Certificates do not count. Each schema is a digest itself.
 func shapeOf(crd *apiextensionsv1.CustomResourceDefinition) string {
 	digest := sha256.New()
 	to := json.NewEncoder(digest)
-	conversion := crd.Spec.Conversion.DeepCopy()
-	if conversion != nil && conversion.Webhook != nil && conversion.Webhook.ClientConfig != nil {
-		conversion.Webhook.ClientConfig.CABundle = nil
-	}
+	conversion := keptOfConversion(crd.Spec.Conversion)
 	stored := schemaAt(crd, crds.StorageVersion(crd))                        // an API server that has not heard of a flip stores at another one, which may lack fields
 	_ = to.Encode([]any{conversion, crd.Spec.PreserveUnknownFields, stored}) // a digest takes all
 	for _, v := range crd.Spec.Versions {
@@ -72,7 +125,7 @@ const mostOfSchemas = 3 << 19
 type tooManySchemas struct{ bytes int }
 
 func (e *tooManySchemas) Error() string {
-	return fmt.Sprintf("decoded, its schemas take as much memory as %.1f MB of ordinary ones, and Moult decodes %.1f MB: make lists such as anyOf in them shorter",
+	return fmt.Sprintf("decoded, its schemas take as much memory as %.1f MB of ordinary ones, and Moult decodes %.1f MB: shorten lists such as anyOf, and nest fields less deeply",
 		float64(e.bytes)/1e6, mostOfSchemas/1e6)
 }
 
@@ -94,14 +147,4 @@ func (r *Reconciler) whole(ctx context.Context, name string, take func(*apiexten
 			return take(crd)
 		})
 	})
-}
-
-func only(m map[string]string, keys ...string) map[string]string {
-	kept := map[string]string{}
-	for _, k := range keys {
-		if v, ok := m[k]; ok {
-			kept[k] = v
-		}
-	}
-	return kept
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/plan"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // A walk stores every object at the storage version. Where no webhook converts them, the API server drops what the storage
@@ -151,7 +152,8 @@ func (r *Reconciler) fieldsIn(crd *apiextensionsv1.CustomResourceDefinition) (*f
 		case crds.IsHidden(crd, version.Name):
 			f.sights = append(f.sights, sight{named{finder, version.Name}, 1, f.storage, version.Name})
 		default:
-			f.unseen = append(f.unseen, unseen{version.Name, lacking})
+			clipped := words.Of(lacking[:min(len(lacking), maxFieldLosses)], func(field string) string { return words.Clip(field, words.MostQuoted) })
+			f.unseen = append(f.unseen, unseen{version.Name, clipped})
 		}
 	}
 	return f, nil

@@ -47,7 +47,7 @@ func TestSchemasThatTakeMoreMemoryThanThereIsAreNotDecoded(t *testing.T) {
 	w := worldOf(t, crd, running.InstallFlipped(t, cp, crd, 3))
 	w.controller(w.quick())
 	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonFieldsWouldBeLost), func() string { return w.Condition().Message })
-	w.Expect(w.Condition().Message).To(ContainSubstring("take as much memory as 1.8 MB of ordinary ones, and Moult decodes 1.6 MB: make lists such as anyOf in them shorter"))
+	w.Expect(w.Condition().Message).To(ContainSubstring("take as much memory as 1.8 MB of ordinary ones, and Moult decodes 1.6 MB: shorten lists such as anyOf, and nest fields less deeply"))
 	w.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 3}))
 
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { alternatives(crd, 10) })

@@ -27,7 +27,7 @@ func SetupWithManager(mgr manager.Manager, opts Options) error {
 	if opts.Recorder == nil {
 		opts.Recorder = mgr.GetEventRecorder(controllerName)
 	}
-	crds, err := setup.OptedIn(mgr, opts.LabelKey, stripper(opts.FieldManager, opts.LabelKey))
+	crds, err := setup.OptedIn(mgr, opts.LabelKey, stripper(opts.LabelKey))
 	if err != nil {
 		return fmt.Errorf("cache of CRDs: %w", err)
 	}

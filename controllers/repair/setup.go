@@ -21,6 +21,7 @@ import (
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/setup"
 	"github.com/moult-dev/moult/policies/labelorigin"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // controllerName appears in Events, and begins the names in logs and metrics.
@@ -111,13 +112,16 @@ func stripper(labelKey string) func(any) (any, error) {
 		}
 		crd.ManagedFields, crd.Status, crd.Spec.Conversion = nil, apiextensionsv1.CustomResourceDefinitionStatus{}, nil
 		crd.Labels = labelorigin.Labels(crd.Labels, labelKey)
-		for key := range crd.Annotations {
+		crd.Finalizers, crd.OwnerReferences = nil, nil
+		for key, value := range crd.Annotations {
 			switch key {
 			case v1alpha1.PausedAnnotation, v1alpha1.RepairOwnersAnnotation, v1alpha1.MigrateStashesAnnotation:
+				crd.Annotations[key] = words.Clip(value, words.MostQuoted)
 			default:
 				delete(crd.Annotations, key)
 			}
 		}
+		crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: crd.Spec.Names.Plural, Kind: crd.Spec.Names.Kind, ListKind: crd.Spec.Names.ListKind}
 		for i, v := range crd.Spec.Versions {
 			crd.Spec.Versions[i] = apiextensionsv1.CustomResourceDefinitionVersion{Name: v.Name, Served: v.Served, Storage: v.Storage}
 		}

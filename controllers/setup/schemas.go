@@ -19,13 +19,40 @@ import (
 // Decoded, the schemas of one CRD can take fifty megabytes. So they are left out while answers about CRDs are read, and a digest stands
 // in the place of each.
 
-// leastOfObject is how many bytes of a schema each JSON object in it counts as at least: a field with a type has about as many. Decoded,
-// an empty one takes as much memory.
-const leastOfObject = 30
+const (
+	// leastOfObject is how many bytes of a schema each JSON object in it counts as at least: a field with a type has about as many.
+	// Decoded, an empty one takes as much memory.
+	leastOfObject = 30
+	// ofLevel is how many each level below an object counts as: what may be lost of a field is found out by values of it, and each
+	// field has some more than what is in it has (crdschema, witnesses).
+	ofLevel = 5
+)
 
 // lengthOf is that of a schema, or what an ordinary schema would have that takes as much memory.
 func lengthOf(schema []byte) int {
-	return max(len(schema), leastOfObject*bytes.Count(schema, []byte("{")))
+	objects, levels := 0, 0
+	var below []int // of each object that is not at its end, how many levels are below it
+	inText, escaped := false, false
+	for _, c := range schema {
+		switch {
+		case escaped:
+			escaped = false
+		case inText && c == '\\':
+			escaped = true
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == '{':
+			objects, below = objects+1, append(below, 0)
+		case c == '}' && len(below) > 0:
+			height := below[len(below)-1] + 1
+			levels += height
+			if below = below[:len(below)-1]; len(below) > 0 {
+				below[len(below)-1] = max(below[len(below)-1], height)
+			}
+		}
+	}
+	return max(len(schema), leastOfObject*objects, ofLevel*levels)
 }
 
 // withoutSchemas is a configuration and an HTTP client that read CRDs without their schemas.

@@ -33,7 +33,8 @@ func Of(crd *apiextensionsv1.CustomResourceDefinition) (*Finder, error) {
 }
 
 // Lacking are the fields that a version has and the storage version has not, or not in each form, sorted. They are
-// patterns: * is any key of a map, and [*] any item of a list. If there are none, no object loses a field.
+// patterns: * is any key of a map, and [*] any item of a list. If there are none, no object loses a field. Of very many, More stands
+// for the rest.
 func (f *Finder) Lacking(version string) []string {
 	v := f.versions[version]
 	if v == nil || f.to == nil || v == f.to || f.to.Schema == nil {
@@ -43,15 +44,39 @@ func (f *Finder) Lacking(version string) []string {
 	if from == nil || v.keeps {
 		from = anything
 	}
-	var patterns []string
+	lacking := gathered{v: v}
 	for _, witness := range witnesses(from, f.to.Schema) {
 		if v.Coerce(witness, true) != nil {
 			continue
 		}
-		v.changed(witness, f.to, true, func(p Path) { patterns = append(patterns, v.pattern(p, names{})) })
+		v.changed(witness, f.to, true, lacking.add)
 	}
-	slices.Sort(patterns)
-	return slices.Compact(patterns)
+	return slices.Sorted(maps.Keys(lacking.patterns))
+}
+
+// gathered are the patterns of paths, each once, as far as there is room for them.
+type gathered struct {
+	v        *Version
+	patterns map[string]bool
+	names    names
+	bytes    int
+}
+
+func (g *gathered) add(path Path) {
+	if g.patterns == nil {
+		g.patterns, g.names = map[string]bool{}, names{}
+	}
+	if g.patterns[More] {
+		return
+	}
+	pattern := g.v.pattern(path, g.names)
+	if g.patterns[pattern] {
+		return
+	}
+	if g.bytes += len(pattern); g.bytes > mostText {
+		pattern = More
+	}
+	g.patterns[pattern] = true
 }
 
 // Lost are the fields that an object loses, as it is read at a version, sorted, as patterns of Lacking. A key that the
@@ -71,18 +96,13 @@ func (f *Finder) LostFrom(object map[string]any, version string) (patterns []str
 	if err := v.Coerce(object, true); err != nil {
 		return nil, err
 	}
-	lost, known, bytes := map[string]bool{}, names{}, 0
+	lost := gathered{v: v}
 	v.changed(object, f.to, false, func(path Path) {
-		pattern := v.pattern(path, known)
-		if lost[pattern] || lost[More] || v.IsDefault(object, path) {
-			return
+		if !v.IsDefault(object, path) {
+			lost.add(path)
 		}
-		if bytes += len(pattern); bytes > mostText {
-			pattern = More
-		}
-		lost[pattern] = true
 	})
-	return slices.Sorted(maps.Keys(lost)), nil
+	return slices.Sorted(maps.Keys(lost.patterns)), nil
 }
 
 // pattern is a path without the keys and the indexes that the schema leaves open.

@@ -197,3 +197,28 @@ func TestNoObjectLosesWhatNoVersionLacks(t *testing.T) {
 		}
 	})
 }
+
+func TestOfVeryMuchThatIsLackingNotAllIsListed(t *testing.T) {
+	g := NewWithT(t)
+	level := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"kept": {Type: "string"}}}
+	now := level
+	before := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"kept": {Type: "string"}}}
+	for i := range 2000 {
+		before.Properties[fmt.Sprintf("gone-%d", i)] = apiextensionsv1.JSONSchemaProps{Type: "string"}
+	}
+	for range 20 {
+		name := strings.Repeat("x", 240)
+		before = apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{name: before}}
+		now = apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{name: now}}
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	for name, schema := range map[string]*apiextensionsv1.JSONSchemaProps{"v1alpha1": &before, "v1": &now} {
+		crd.Spec.Versions = append(crd.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{Name: name, Served: true, Storage: name == "v1",
+			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: schema}})
+	}
+	finder, err := crdschema.Of(crd)
+	g.Expect(err).NotTo(HaveOccurred())
+	lacking := finder.Lacking("v1alpha1")
+	g.Expect(lacking).To(ContainElement(crdschema.More))
+	g.Expect(len(strings.Join(lacking, ""))).To(BeNumerically("<", 5<<20))
+}

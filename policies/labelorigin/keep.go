@@ -8,19 +8,30 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/policies/words"
 )
 
-// Needs reports whether an entry of managedFields is needed for a verdict, for those who cut down what they keep.
+const (
+	// mostOfEntry is how long an entry of a CRD's managedFields may be that is decoded, in bytes. Schemas are in one field.
+	mostOfEntry = 256 << 10
+	// mostEntries is how many are kept.
+	mostEntries = 64
+	// mostOfAnnotation is how much is kept of an annotation, in characters.
+	mostOfAnnotation = 1024
+)
+
+// Needs reports whether an entry of managedFields is needed for a verdict.
 func Needs(entry metav1.ManagedFieldsEntry, labelKey string) bool {
 	return toolNamed(entry.Manager) != NoTool || crds.OwnsField(entry, "metadata", "labels", labelKey) ||
 		crds.OwnsField(entry, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
 }
 
-// Entries are what is needed of managedFields for a verdict, and to see who holds some conditions. A tool owns each label that it has
-// applied.
+// Entries are what is needed of managedFields for a verdict, and to see who holds the versions and some conditions. A tool owns each label
+// that it has applied. Who forges many entries, or long ones, owns nothing by the rest.
 func Entries(entries []metav1.ManagedFieldsEntry, labelKey string, conditions ...string) (kept []metav1.ManagedFieldsEntry) {
 	needed := fieldpath.NewSet(
-		fieldpath.MakePathOrDie("metadata", "labels", labelKey), fieldpath.MakePathOrDie("metadata", "annotations", corev1.LastAppliedConfigAnnotation))
+		fieldpath.MakePathOrDie("metadata", "labels", labelKey), fieldpath.MakePathOrDie("metadata", "annotations", corev1.LastAppliedConfigAnnotation),
+		fieldpath.MakePathOrDie("spec", "versions"), fieldpath.MakePathOrDie("status", "storedVersions"))
 	for _, where := range []string{"labels", "annotations"} {
 		needed.Insert(fieldpath.MakePathOrDie("metadata", where, fluxApply))
 	}
@@ -33,7 +44,10 @@ func Entries(entries []metav1.ManagedFieldsEntry, labelKey string, conditions ..
 	}
 	for _, entry := range entries {
 		fields := fieldpath.NewSet()
-		if entry.FieldsV1 != nil && fields.FromJSON(entry.FieldsV1.GetRawReader()) == nil {
+		if len(kept) == mostEntries {
+			break
+		}
+		if entry.FieldsV1 != nil && len(entry.FieldsV1.GetRawString()) <= mostOfEntry && fields.FromJSON(entry.FieldsV1.GetRawReader()) == nil {
 			fields = fields.Intersection(needed)
 		}
 		raw, err := fields.ToJSON()
@@ -52,7 +66,7 @@ func Annotations(annotations map[string]string, labelKey string) map[string]stri
 	kept := map[string]string{}
 	for _, key := range []string{argoCDTracking, argoCDOptions, helmRelease, helmNamespace, fluxApply, fluxReconcile} {
 		if value, ok := annotations[key]; ok {
-			kept[key] = value
+			kept[key] = words.Clip(value, mostOfAnnotation)
 		}
 	}
 	if value, ok := lastApplied(annotations)[labelKey]; ok {
