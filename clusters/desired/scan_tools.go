@@ -11,7 +11,6 @@ import (
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/flux"
-	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -19,11 +18,12 @@ import (
 
 // Wired follows everything of Flux and Argo CD that lies in the files of a tree, for a tree that cannot be built as a whole.
 // A file that is no manifest, such as values for a chart, must not hide what an Application beside it brings. A file that
-// cannot be read is unseen. It is empty if there is nothing of either tool. The policy says whom a build may ask for remote bases.
-func Wired(ctx context.Context, tree *repository.Tree, policy *network.Policy) (*delivery.Cluster, error) {
+// cannot be read is unseen. It is empty if there is nothing of either tool. Of the options, only those of the network count: charts are not
+// rendered, as what lies in a file may be changed by a kustomization.
+func Wired(ctx context.Context, tree *repository.Tree, o Options) (*delivery.Cluster, error) {
 	t := files.Of(tree)
 	c := &delivery.Cluster{Name: t.Name}
-	f := &follower{Options: Options{Repositories: notFetched{}, Network: policy}, tree: t, seen: map[string]bool{}, cluster: c, known: flux.ObjectsOf(c)}
+	f := &follower{Options: Options{Repositories: notFetched{}, Network: o.Network, Charts: o.Charts}, tree: t, seen: map[string]bool{}, cluster: c, known: flux.ObjectsOf(c)}
 	found := &delivery.Unit{Name: t.Name}
 	var unread []delivery.Unseen
 	err := t.Each(t.Dir, func(string) bool { return false }, func(file string) error {

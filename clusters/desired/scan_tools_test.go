@@ -32,7 +32,7 @@ func TestATemplateOfWhatIsAppliedIsUnseen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			cluster, err := desired.Wired(t.Context(), opened(t, files{"templates/a.yaml": c.content}), network.Offline())
+			cluster, err := desired.Wired(t.Context(), opened(t, files{"templates/a.yaml": c.content}), desired.Options{Network: network.Offline()})
 			g.Expect(err).NotTo(HaveOccurred())
 			if c.why == "" {
 				g.Expect(cluster.Unseen).To(BeEmpty())
@@ -53,7 +53,7 @@ func TestAmongAllFilesNoKustomizationOfAnotherRepositoryIsBuiltHere(t *testing.T
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			cluster, err := desired.Wired(t.Context(), opened(t, files{"a.yaml": c.content, "values.yaml": "no: manifest\n"}), network.Offline())
+			cluster, err := desired.Wired(t.Context(), opened(t, files{"a.yaml": c.content, "values.yaml": "no: manifest\n"}), desired.Options{Network: network.Offline()})
 			g.Expect(err).NotTo(HaveOccurred())
 			for _, u := range cluster.Units {
 				g.Expect(u.Err).NotTo(HaveOccurred())
@@ -75,7 +75,7 @@ func TestAmongAllFilesNoRemoteBaseIsFetchedThatMayNotBeAsked(t *testing.T) {
 		"a.yaml":               "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a, namespace: flux-system}\nspec: {path: ./b, sourceRef: {kind: GitRepository, name: flux-system}}\n",
 		"b/kustomization.yaml": "resources: [" + server.URL + "/crds.yaml, m.yaml]\n", "b/m.yaml": configMap("m", "x: y"),
 		"values.yaml": "no: manifest\n",
-	}), network.Offline())
+	}), desired.Options{Network: network.Offline()})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(asked).To(BeEmpty())
 	g.Expect(cluster.Unseen).NotTo(BeEmpty())

@@ -198,7 +198,7 @@ func (s *sides) everything(ctx context.Context, name string) ([]preview.Delivere
 		return nil, fmt.Errorf("%w%s", err, nameEntry(""))
 	default:
 		if whole, err = s.both(func(from side) (delivery.Cluster, error) {
-			found, err := desired.Wired(ctx, from.tree, s.following.Network)
+			found, err := desired.Wired(ctx, from.tree, s.following)
 			return *found, err
 		}); err != nil {
 			return nil, err
@@ -258,7 +258,10 @@ func (s *sides) both(read func(side) (delivery.Cluster, error)) (p preview.Pair,
 			return nil
 		})
 	}
-	return p, both.Wait()
+	if err = both.Wait(); err == nil {
+		desired.CompareCharts(&p.Base, &p.Head)
+	}
+	return p, err
 }
 
 // nameEntry is what to do about a build of everything that there is.
