@@ -31,6 +31,7 @@ type Builds struct {
 	sums  map[string][sha256.Size]byte // of files, by their absolute paths
 	known map[[sha256.Size]byte]*sharedBuild
 	files map[[sha256.Size]byte]*sharedFile // by their content
+	bases bases
 }
 
 // NewBuilds has none.

@@ -128,7 +128,7 @@ func (f *folder) build(origins bool, s *schemas) (read *overlay, built resmap.Re
 	if file != "" {
 		return nil, nil, errors.New("it is a file; name its folder")
 	}
-	remotes := newRemotes(f.options.Network)
+	remotes := newRemotes(f.options.Network, f.options.Builds)
 	overlay := &overlay{FileSystem: disk, edit: f.options.Edit, remotes: remotes, inflater: f.options.Inflate, inflated: map[string][]byte{}, read: map[string]bool{}, schemas: s, omitted: f.omitted}
 	overlay.rootFile, overlay.root, err = f.kustomization(disk, root.String(), origins)
 	if err != nil {

@@ -45,7 +45,7 @@ func Patched(objects []*delivery.Object, k types.Kustomization) (patched []*deli
 			return nil, err
 		}
 	}
-	built, err := build(files, dir, newRemotes(network.Offline()))
+	built, err := build(files, dir, newRemotes(network.Offline(), nil))
 	if err != nil {
 		return nil, fmt.Errorf("the post-renderer fails: %w", err)
 	}

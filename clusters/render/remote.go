@@ -23,10 +23,19 @@ type remotes struct {
 	guard  http.RoundTripper
 	// refused is why something was not fetched: Kustomize's own errors do not keep it.
 	refused error
+	// bases are those that were fetched, nil if none are kept. Of those in taken, git gets them from there.
+	bases *bases
+	taken map[string]bool
+	// settings is how many git takes from the environment, apart from these.
+	settings string
 }
 
-func newRemotes(policy *network.Policy) *remotes {
-	return &remotes{policy: policy, guard: policy.Guard()}
+func newRemotes(policy *network.Policy, builds *Builds) *remotes {
+	r := &remotes{policy: policy, guard: policy.Guard(), taken: map[string]bool{}}
+	if builds != nil {
+		r.bases = &builds.bases
+	}
+	return r
 }
 
 // check refuses what Kustomize would have git fetch for a kustomization, and what would run a program.
@@ -35,6 +44,10 @@ func (r *remotes) check(kustomization []byte) error {
 		if err := r.allow(base); err != nil {
 			r.refused = fmt.Errorf("its remote base %s is not fetched: %w", base.name, err)
 			return r.refused
+		}
+		if err := r.fetch(base); err != nil {
+			r.refused = err
+			return err
 		}
 	}
 	return nil
@@ -69,6 +82,7 @@ func (r *remotes) during(build func() error) error {
 	http.DefaultTransport = r
 	defer func() { http.DefaultTransport = transport }()
 	defer limitGit()()
+	r.settings = os.Getenv("GIT_CONFIG_COUNT")
 	return build()
 }
 
@@ -83,7 +97,7 @@ func limitGit() (undo func()) {
 	undo = func() {}
 	for _, variable := range [][2]string{
 		{"GIT_TERMINAL_PROMPT", "0"},
-		{"GIT_ALLOW_PROTOCOL", "http:https:ssh"},
+		{"GIT_ALLOW_PROTOCOL", "http:https:ssh:file"},
 		{fmt.Sprintf("GIT_CONFIG_KEY_%d", count), "submodule.active"},
 		{fmt.Sprintf("GIT_CONFIG_VALUE_%d", count), "none"},
 		{fmt.Sprintf("GIT_CONFIG_KEY_%d", count+1), "http.followRedirects"},

@@ -99,6 +99,7 @@ func (s *sides) close() {
 	}
 	if s.remotes != nil {
 		_ = s.remotes.Close() // as above
+		_ = s.building.Builds.Close()
 	}
 }
 
