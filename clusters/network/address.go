@@ -1,8 +1,10 @@
 package network
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 )
@@ -59,6 +61,10 @@ func (p *Policy) AllowOver(scheme, host string) error {
 
 // Plain before a host says that it may be asked over HTTP.
 const Plain = "http://"
+
+// OwnSettings has git take the settings that this process began with. Those of builds are of the whole process while one runs, and lead
+// git to bases that were fetched.
+var OwnSettings = "GIT_CONFIG_COUNT=" + cmp.Or(os.Getenv("GIT_CONFIG_COUNT"), "0")
 
 // WithoutUser is an address as it may be printed: without the credentials that may be in it.
 func WithoutUser(address string) string {

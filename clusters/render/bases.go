@@ -88,7 +88,7 @@ func (b *Builds) Close() error {
 // fetch has git take a base from where it was fetched to. Only what names a revision is of git for sure.
 func (r *remotes) fetch(base remoteBase) error {
 	address := base.repository()
-	if r.bases == nil || r.policy == nil || base.ref == "" || address == "" {
+	if r.bases == nil || base.ref == "" || address == "" {
 		return nil
 	}
 	dir, err := r.bases.get(baseRevision{address, base.ref}, r.settings)

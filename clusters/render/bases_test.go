@@ -8,13 +8,25 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/repository/gittest"
 )
 
 // Forty folders may name the same base. One that cannot be had takes half a minute each time.
 func TestARevisionOfARemoteBaseIsFetchedOnce(t *testing.T) {
+	for _, anybody := range []bool{false, true} {
+		server := gittest.New(t)
+		policy := only(server.Host())
+		if anybody {
+			policy = nil
+		}
+		fetchOnce(t, server, policy)
+	}
+}
+
+func fetchOnce(t *testing.T, server *gittest.Server, policy *network.Policy) {
+	t.Helper()
 	g := NewWithT(t)
-	server := gittest.New(t)
 	server.Commit(t, "base", map[string]string{"deploy/kustomization.yaml": "resources: [a.yaml]\n", "deploy/a.yaml": configMap("one")}, "v1")
 	commit := server.Commit(t, "base", map[string]string{"deploy/kustomization.yaml": "resources: [a.yaml]\n", "deploy/a.yaml": configMap("two")}, "v2")
 	builds := NewBuilds()
@@ -23,7 +35,7 @@ func TestARevisionOfARemoteBaseIsFetchedOnce(t *testing.T) {
 		number++
 		before := len(server.Asked())
 		dir := folderOf(t, map[string]string{"kustomization.yaml": "resources: [" + strings.ReplaceAll(bases, "BASE", server.Address("base")+"//deploy") + ", x.yaml]\n", "x.yaml": configMap("x" + strconv.Itoa(number))})
-		built, err := Folder(dir, Options{Root: dir, Network: only(server.Host()), Builds: builds})
+		built, err := Folder(dir, Options{Root: dir, Network: policy, Builds: builds})
 		asked = slices.DeleteFunc(server.Asked()[before:], func(path string) bool { return !strings.HasSuffix(path, "/info/refs") })
 		if err != nil {
 			return nil, asked, err

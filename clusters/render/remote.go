@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -76,6 +77,8 @@ func (r *remotes) RoundTrip(request *http.Request) (*http.Response, error) {
 // fetches submodules, too, from wherever a remote base says. Both are of the whole process, as building is.
 func (r *remotes) during(build func() error) error {
 	if r.policy == nil {
+		r.settings = cmp.Or(os.Getenv("GIT_CONFIG_COUNT"), "0")
+		defer set("GIT_CONFIG_COUNT", r.settings)()
 		return build()
 	}
 	transport := http.DefaultTransport

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/moult-dev/moult/clusters/network"
 )
 
 // fetchMissing fetches those of some blobs that a partial clone lacks, all at once, as Git itself does it: with Git, since
@@ -32,6 +35,7 @@ func fetchMissing(ctx context.Context, repository *git.Repository, blobs []plumb
 	}
 	fetch := exec.CommandContext(ctx, "git", "-c", "fetch.negotiationAlgorithm=noop", "fetch", promisor,
 		"--no-tags", "--no-write-fetch-head", "--recurse-submodules=no", "--filter=blob:none", "--stdin")
+	fetch.Env = append(os.Environ(), network.OwnSettings)
 	fetch.WaitDelay = time.Second // a helper of git may outlive it
 	fetch.Dir, fetch.Stdin = stored.Filesystem().Root(), strings.NewReader(strings.Join(missing, "\n")+"\n")
 	if said, err := fetch.CombinedOutput(); err != nil {

@@ -133,7 +133,7 @@ func runGit(ctx context.Context, dir string, limited bool, args ...string) error
 	}
 	command := exec.CommandContext(ctx, "git", append(slow, args...)...)
 	command.Dir, command.WaitDelay = dir, time.Second
-	command.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	command.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C", network.OwnSettings)
 	if limited {
 		command.Env = append(command.Env, "GIT_ALLOW_PROTOCOL=http:https:ssh")
 	}
