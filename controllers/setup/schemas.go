@@ -23,8 +23,8 @@ const (
 	// leastOfObject is how many bytes of a schema each JSON object in it counts as at least: a field with a type has about as many.
 	// Decoded, an empty one takes as much memory.
 	leastOfObject = 30
-	// ofLevel is how many each level below an object counts as: what may be lost of a field is found out by values of it, and each
-	// field has some more than what is in it has (crdschema, witnesses).
+	// ofLevel is how many each level below an object counts as. What may be lost of a field is found out by values of it, and each field
+	// has some more of them than what is in it (crdschema, witnesses).
 	ofLevel = 5
 )
 
