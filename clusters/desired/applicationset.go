@@ -2,7 +2,6 @@ package desired
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -34,12 +33,6 @@ func (f *follower) generated(ctx context.Context, p pointer) []*delivery.Unit {
 			err = fmt.Errorf("its generator looks at another repository, %s", network.WithoutUser(url))
 		}
 	}
-	if errors.Is(err, appset.ErrClusters) && f.StandIns[kinds.NameOf(set, p.parent)] {
-		var units []*delivery.Unit
-		if units, err = f.standingIn(ctx, p); err == nil {
-			return units
-		}
-	}
 	if err != nil {
 		unseen := &delivery.Unit{Name: kinds.UnitName(p.by, p.parent), Tool: delivery.ArgoCD, By: p.by, Parent: p.parent, Sources: delivery.SourcesOf(set), Unseen: err.Error()}
 		f.hideSet(ctx, f.hiddenOf(unseen), set, around)
@@ -47,29 +40,20 @@ func (f *follower) generated(ctx context.Context, p pointer) []*delivery.Unit {
 	}
 	var units []*delivery.Unit
 	for _, application := range applications {
-		one := pointer{by: madeBy(set, application), parent: p.parent}
+		by := &delivery.Object{Unstructured: application.Unstructured, At: func(fields ...string) finding.Place {
+			return p.by.Place(delivery.Under([]string{"spec", "template"}, fields...)...)
+		}}
+		one := pointer{by: by, parent: p.parent}
 		if !f.seen[f.key(one)] {
 			f.seen[f.key(one)] = true
-			units = append(units, f.unitOf(ctx, p, one))
+			unit := f.unit(ctx, one)
+			unit.Set = set
+			addInput(unit, "what the generators of "+kinds.NameOf(p.by, p.parent)+" read", appset.GeneratorsRead(set))
+			units = append(units, unit)
 		}
 	}
 	f.seen[f.key(p)] = true
 	return units
-}
-
-// unitOf is what one Application of a set applies.
-func (f *follower) unitOf(ctx context.Context, set, application pointer) *delivery.Unit {
-	unit := f.unit(ctx, application)
-	unit.Set = set.by
-	addInput(unit, "what the generators of "+kinds.NameOf(set.by, set.parent)+" read", appset.GeneratorsRead(set.by))
-	return unit
-}
-
-// madeBy is an Application that lies where the template of its set does.
-func madeBy(set, application *delivery.Object) *delivery.Object {
-	return &delivery.Object{Unstructured: application.Unstructured, At: func(fields ...string) finding.Place {
-		return set.Place(delivery.Under([]string{"spec", "template"}, fields...)...)
-	}}
 }
 
 // mostFolders is how many folders an ApplicationSet that cannot be expanded may be of, to be looked at one by one.

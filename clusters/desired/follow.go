@@ -75,16 +75,13 @@ type follower struct {
 	unknownValues []unknownValues
 	// stagings are the artifacts that were put together so far.
 	stagings []stagedArtifact
-	// listed are all files, from the root, nil until somebody asks.
-	listed []string
 }
 
 // pointer is an object that makes a tool apply something.
 type pointer struct {
 	by     *delivery.Object
 	parent *delivery.Unit
-	last   bool   // what it needs will not come any more
-	called string // the name of its unit, if By cannot have it
+	last   bool // what it needs will not come any more
 }
 
 // follow goes through the units, and looks at what has come of it.
@@ -147,10 +144,6 @@ func (f *follower) takeLate(ctx context.Context) bool {
 // take makes a unit of an object that makes a tool apply something, once.
 func (f *follower) take(ctx context.Context, p pointer) {
 	if f.releases != nil && kinds.IsHelmRelease(p.by) {
-		if p.parent.StandIn() != nil {
-			f.notRendered[p.by] = errOfOneCluster
-			return
-		}
 		f.pending = append(f.pending, p)
 		return
 	}
@@ -177,10 +170,5 @@ func (f *follower) add(unit *delivery.Unit) {
 	f.report(unit)
 }
 
-// key is the same for the same object, whichever unit it was found in. Each cluster has its own.
-func (f *follower) key(p pointer) string {
-	if around := p.parent.StandIn(); around != nil {
-		return around.Name + ": " + kinds.NameOf(p.by, p.parent)
-	}
-	return kinds.NameOf(p.by, p.parent)
-}
+// key is the same for the same object, whichever unit it was found in.
+func (f *follower) key(p pointer) string { return kinds.NameOf(p.by, p.parent) }

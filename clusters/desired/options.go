@@ -16,8 +16,6 @@ type Options struct {
 	Repositories RepositorySource
 	// Clusters are those that Argo CD knows, nil if that is not known.
 	Clusters []appset.Cluster
-	// StandIns are the ApplicationSets, by kind and name, for which one cluster stands in if it is not known which Argo CD knows.
-	StandIns map[string]bool
 	// Network says whom a build may ask for remote bases.
 	Network *network.Policy
 	// Guessed: the entry point was found, and not named. One that cannot be built may be none, so it is a unit with an Err.

@@ -3,10 +3,8 @@ package desired
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/flux"
@@ -26,27 +24,13 @@ func (f *follower) units(ctx context.Context, p pointer) []*delivery.Unit {
 // unit builds what a Kustomization or an Application applies.
 func (f *follower) unit(ctx context.Context, p pointer) *delivery.Unit {
 	u := &delivery.Unit{Name: kinds.UnitName(p.by, p.parent), Tool: delivery.ToolOf(p.by), By: p.by, Parent: p.parent, Sources: delivery.SourcesOf(p.by), DependsOn: flux.DependsOn(p.by)}
-	if p.called != "" {
-		u.Name = strings.TrimSuffix(u.Name, p.by.GetName()) + p.called
-	}
-	around := p.parent.StandIn()
-	if around != nil {
-		u.Name += " of " + around.Name
-	}
-	switch {
-	case u.Tool == delivery.Flux && around != nil:
-		u.Unseen = errOfOneCluster.Error()
-		f.hiddenOf(u).widen(files.Wires)
-	case u.Tool == delivery.Flux:
+	if u.Tool == delivery.Flux {
 		f.flux(ctx, u)
-	default:
+	} else {
 		f.argoCD(ctx, u)
 	}
 	return u
 }
-
-// errOfOneCluster is for what Flux applies in each of several clusters, and takes from other objects there.
-var errOfOneCluster = errors.New("each cluster that gets it may have its own values for it")
 
 // build adds a folder to a unit.
 func (f *follower) build(u *delivery.Unit, path string, build func(dir string) (*render.Rendering, error)) {

@@ -51,8 +51,6 @@ type Unit struct {
 	By *Object
 	// Set is the ApplicationSet that By comes from; nil if By is a manifest itself.
 	Set *Object
-	// StandsIn: By stands in for one of each cluster that Argo CD may know, as it is not known which it knows.
-	StandsIn bool
 	// Parent is the unit that holds By; nil for the entry point.
 	Parent *Unit
 	// Sources are By's, one for Flux.
@@ -168,26 +166,8 @@ func (u *Unit) Holds(object *Object) bool {
 }
 
 // Destination is the cluster that the unit is applied to, as an Application names it: empty for the one that the entry point is for.
-// What an Application brings to another cluster is applied by a tool that runs there. What stands in for several has a destination of
-// its own: it need not go to the same one as anything else.
+// What an Application brings to another cluster is applied by a tool that runs there.
 func (u *Unit) Destination() string {
-	if around := u.StandIn(); around != nil {
-		return "each cluster of " + around.Name
-	}
-	return u.destination()
-}
-
-// StandIn is the unit, or the one around it, that stands in for several; nil if none does.
-func (u *Unit) StandIn() *Unit {
-	for ; u != nil; u = u.Parent {
-		if u.StandsIn {
-			return u
-		}
-	}
-	return nil
-}
-
-func (u *Unit) destination() string {
 	if u.By != nil && u.Tool == ArgoCD {
 		spec := SpecOf(u.By)
 		to := cmp.Or(u.By.Text(Under(spec, "destination", "server")...), u.By.Text(Under(spec, "destination", "name")...))
@@ -198,7 +178,7 @@ func (u *Unit) destination() string {
 	if u.Parent == nil {
 		return ""
 	}
-	return u.Parent.destination()
+	return u.Parent.Destination()
 }
 
 // BuildFailed is the rule of the finding about a unit that cannot be built, so that its tool would fail, too, and what it

@@ -84,20 +84,16 @@ func (m meaning) inCluster() InCluster {
 
 // unseenDestinations says that the CRD goes to more clusters than something is known of, where that matters; empty otherwise.
 func (m meaning) unseenDestinations() string {
-	isSafeAnywhere := m.change.Base != nil && len(m.leaving) == 0
-	if m.to.Snapshot == nil || isSafeAnywhere && m.change.Head != nil {
+	if m.to.Snapshot == nil || m.change.Base != nil && len(m.leaving) == 0 {
 		return ""
 	}
 	to := map[string]bool{}
 	for _, crd := range slices.Concat(m.to.Base.Cluster.CRDs(), m.to.Head.Cluster.CRDs()) {
 		if crd.GetName() == m.change.Name {
-			if crd.Unit.StandIn() != nil {
-				return fmt.Sprintf("%s brings it to clusters that are not known; name their Secrets with --cluster-secrets", crd.Unit.Name)
-			}
 			to[cmp.Or(crd.Unit.Destination(), "the cluster of the entry point")] = true
 		}
 	}
-	if isSafeAnywhere || len(to) <= max(m.to.Snapshots, 1) {
+	if len(to) <= max(m.to.Snapshots, 1) {
 		return ""
 	}
 	return fmt.Sprintf("Applications bring it to %d clusters (%s), and there is a snapshot of %d; give the preview one of each, as --snapshot ENTRY=FILE",

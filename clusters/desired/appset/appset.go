@@ -27,15 +27,6 @@ type Repository interface {
 // Applications are those that a set makes of a repository, in the order of the generators. Clusters are those that Argo CD knows, nil
 // if that is not known.
 func Applications(set *delivery.Object, r Repository, clusters []Cluster) ([]*delivery.Object, error) {
-	return applications(set, &generating{repository: r, known: clusters, filler: fillerOf(set)})
-}
-
-// StandIns are the same with one cluster that stands in for all. What it gives stays open.
-func StandIns(set *delivery.Object, r Repository) ([]*delivery.Object, error) {
-	return applications(set, &generating{repository: r, standsIn: true, filler: fillerOf(set)})
-}
-
-func applications(set *delivery.Object, g *generating) ([]*delivery.Object, error) {
 	template, ok := set.Field("spec", "template").(map[string]any)
 	if !ok && set.Field("spec", "generators") == nil {
 		return nil, nil // a stub, which the API server refuses
@@ -43,6 +34,7 @@ func applications(set *delivery.Object, g *generating) ([]*delivery.Object, erro
 	if !ok {
 		return nil, errors.New("it has no template")
 	}
+	g := &generating{repository: r, known: clusters, filler: fillerOf(set)}
 	var all []parameters
 	for _, generator := range set.Entries("spec", "generators") {
 		given, err := g.run(generator, nil)
@@ -77,9 +69,6 @@ func (g *generating) application(template map[string]any, patch string, given pa
 		text, err := g.text(patch, given)
 		if err != nil {
 			return nil, fmt.Errorf("spec.templatePatch: %w", err)
-		}
-		if g.open && isTemplated(text) {
-			return nil, ErrClusters
 		}
 		var over map[string]any
 		if err := unpacking.Unmarshal([]byte(text), &over); err != nil {

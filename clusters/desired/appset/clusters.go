@@ -73,11 +73,8 @@ func textIn(secret *delivery.Object, key string) (string, error) {
 // them.
 // https://github.com/argoproj/argo-cd/blob/v3.5.7/applicationset/generators/cluster.go
 func (g *generating) clusters(generator *delivery.Object) (all []parameters, err error) {
-	switch {
-	case g.standsIn:
-		return g.anyCluster(generator)
-	case g.known == nil:
-		return nil, ErrClusters
+	if g.known == nil {
+		return nil, errClusters
 	}
 	matches, err := selectorOf(generator.Field("clusters", "selector"))
 	if err != nil {
@@ -107,24 +104,8 @@ func (g *generating) clusters(generator *delivery.Object) (all []parameters, err
 	return all, nil
 }
 
-// anyCluster gives one cluster that stands in for all. Selectors cannot be decided, so it is one that they match.
-func (g *generating) anyCluster(generator *delivery.Object) ([]parameters, error) {
-	if generator.True("clusters", "flatList") {
-		return nil, ErrClusters
-	}
-	g.open = true
-	given := parameters{}
-	for _, key := range []string{"name", "nameNormalized", "server", "project"} {
-		given[key] = "{{" + key + "}}"
-	}
-	return []parameters{given}, g.addValues(given, generator.TextMap("clusters", "values"))
-}
-
-// NotKnown is what the error begins with that is for a generator of clusters without these.
-const NotKnown = "which clusters Argo CD knows is not known"
-
-// ErrClusters is for a cluster generator when nothing is known about the clusters.
-var ErrClusters = errors.New(NotKnown + "; name their Secrets with --cluster-secrets")
+// errClusters is for a cluster generator when nothing is known about the clusters.
+var errClusters = errors.New("which clusters Argo CD knows is not known; name their Secrets with --cluster-secrets")
 
 func (g *generating) parametersOf(c Cluster) parameters {
 	given := parameters{"name": c.Name, "nameNormalized": normalized(c.Name), "server": c.Server, "project": c.Project}

@@ -26,7 +26,6 @@ type generating struct {
 
 	repository Repository
 	known      []Cluster
-	standsIn   bool
 }
 
 // errCluster is for generators that only a cluster can run.
@@ -60,7 +59,7 @@ func (g *generating) run(generator *delivery.Object, outer parameters) (given []
 	default:
 		return nil, errCluster
 	}
-	if err != nil || generator.Field("selector") == nil || g.open {
+	if err != nil || generator.Field("selector") == nil {
 		return given, err
 	}
 	return selected(given, generator.Field("selector"))
@@ -102,9 +101,6 @@ func hasContent(value any) bool {
 func (g *generating) list(generator *delivery.Object) (all []parameters, err error) {
 	elements := generator.Entries("list", "elements")
 	if text := generator.Text("list", "elementsYaml"); text != "" {
-		if g.open && isTemplated(text) {
-			return nil, ErrClusters
-		}
 		var more []map[string]any
 		if err := unpacking.Unmarshal([]byte(text), &more); err != nil {
 			return nil, fmt.Errorf("its list of elements: %w", err)
@@ -183,12 +179,6 @@ func (g *generating) merge(generators []*delivery.Object, keys []string) (all []
 		}
 		if i == 0 {
 			all = given
-			continue
-		}
-		if g.open {
-			if all, err = mergedOpen(all, given, keys); err != nil {
-				return nil, err
-			}
 			continue
 		}
 		for j := range all {

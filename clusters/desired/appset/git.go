@@ -17,9 +17,6 @@ import (
 // folders are those of the repository that match a pattern and none that excludes.
 func (g *generating) folders(generator *delivery.Object) (all []parameters, err error) {
 	patterns := generator.Entries("git", "directories")
-	if g.open && slices.ContainsFunc(patterns, func(p *delivery.Object) bool { return isTemplated(p.Text("path")) }) {
-		return nil, ErrClusters
-	}
 	for _, folder := range g.repository.Folders() {
 		taken, excluded := false, false
 		for _, pattern := range patterns {

@@ -19,8 +19,6 @@ type filler struct {
 	// isGo: the texts are Go templates; otherwise they have names between braces.
 	isGo    bool
 	options []string
-	// open: a cluster is not known, and what it gives stays as it is written.
-	open bool
 }
 
 func fillerOf(set *delivery.Object) filler {
@@ -34,9 +32,6 @@ var name = regexp.MustCompile(`\{\{\s*(.*?)\s*\}\}`)
 func (f filler) text(text string, given parameters) (filled string, err error) {
 	if !isTemplated(text) {
 		return text, nil
-	}
-	if f.open {
-		return f.openText(text, given)
 	}
 	if f.isGo {
 		return f.goText(text, given)

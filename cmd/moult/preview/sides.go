@@ -68,7 +68,7 @@ func (p *command) open(ctx context.Context, stdin io.Reader) (*sides, error) {
 	}
 	s.remotes = repository.NewRemotes(policy)
 	s.building = scan.Options{Network: policy, Builds: render.NewBuilds()}
-	s.following = desired.Options{Charts: s.charts, Repositories: s.remotes, Clusters: known, StandIns: map[string]bool{}, Network: policy, Guessed: len(p.entries) == 0, Builds: s.building.Builds}
+	s.following = desired.Options{Charts: s.charts, Repositories: s.remotes, Clusters: known, Network: policy, Guessed: len(p.entries) == 0, Builds: s.building.Builds}
 	for _, one := range []side{s.base, s.head} {
 		if one.tree != nil {
 			for _, note := range one.tree.Notes {
@@ -244,24 +244,8 @@ func lookedAt(all preview.Pair) string {
 // maxFolders is how many folders are named.
 const maxFolders = 5
 
-// both does the same with the head and the base, and again for what ApplicationSets that change may apply to clusters that are not known.
+// both does the same with the head and the base.
 func (s *sides) both(read func(side) (delivery.Cluster, error)) (p preview.Pair, err error) {
-	for {
-		if p, err = s.bothOnce(read); err != nil {
-			return p, err
-		}
-		known := len(s.following.StandIns)
-		for _, name := range desired.NeedStandIns(&p.Base, &p.Head) {
-			s.following.StandIns[name] = true
-		}
-		if len(s.following.StandIns) == known {
-			desired.CompareCharts(&p.Base, &p.Head)
-			return p, nil
-		}
-	}
-}
-
-func (s *sides) bothOnce(read func(side) (delivery.Cluster, error)) (p preview.Pair, err error) {
 	var both errgroup.Group
 	for _, one := range []struct {
 		flag string
@@ -275,7 +259,10 @@ func (s *sides) bothOnce(read func(side) (delivery.Cluster, error)) (p preview.P
 			return nil
 		})
 	}
-	return p, both.Wait()
+	if err = both.Wait(); err == nil {
+		desired.CompareCharts(&p.Base, &p.Head)
+	}
+	return p, err
 }
 
 // nameEntry is what to do about a build of everything that there is.
