@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -215,20 +214,4 @@ func (f *folder) inside(file string) (string, error) {
 		return "", fmt.Errorf("%s leads out of the repository", strings.TrimPrefix(file, f.root+string(filepath.Separator)))
 	}
 	return direct, nil
-}
-
-// Files are all that was read, by their paths in the chart. A chart in it may be packed.
-func (c *Chart) Files() iter.Seq2[string, []byte] {
-	return func(yield func(string, []byte) bool) {
-		for _, file := range c.files {
-			if !yield(file.Name, file.Data) {
-				return
-			}
-		}
-	}
-}
-
-// MayLack reports whether values decide which of the charts that it depends on are part of it, or one of these is missing.
-func (c *Chart) MayLack() bool {
-	return len(c.Missing()) > 0 || slices.ContainsFunc(c.chart.Metadata.Dependencies, func(d *chartv2.Dependency) bool { return d.Condition != "" || len(d.Tags) > 0 })
 }

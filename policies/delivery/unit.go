@@ -102,9 +102,6 @@ type Unseen struct {
 	// Fingerprint stands for all in the repository that decides what they are: the same before and after a pull request,
 	// it brings the same.
 	Fingerprint string
-	// ByCharts is a fingerprint by the CRDs that its charts bring whatever their values are, empty if that is not known; nil if no charts
-	// are fetched.
-	ByCharts func() string
 	// Offline: it would be fetched if that were not forbidden.
 	Offline bool
 }

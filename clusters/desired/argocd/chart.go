@@ -64,23 +64,18 @@ func chartOf(ctx context.Context, r helm.Renderer, u *delivery.Unit, source *del
 		}
 		return chart, err
 	}
-	return r.Chart(ctx, ReferenceOf(source))
-}
-
-// ReferenceOf is the chart of a source that is not in this repository.
-func ReferenceOf(source *delivery.Object) charts.Reference {
 	repository := source.Text("repoURL")
 	if IsArtifact(source) && source.Text("chart") == "" {
 		reference := charts.Reference{Repository: repository, Version: source.Text("targetRevision")}
 		if !rangeOfVersions.MatchString(reference.Version) {
 			reference.Tag, reference.Version = cmp.Or(reference.Version, "latest"), ""
 		}
-		return reference
+		return r.Chart(ctx, reference)
 	}
 	if repository != "" && !strings.Contains(repository, "://") {
 		repository = registry + repository // Argo CD writes registries without a scheme
 	}
-	return charts.Reference{Repository: repository, Name: source.Text("chart"), Version: source.Text("targetRevision")}
+	return r.Chart(ctx, charts.Reference{Repository: repository, Name: source.Text("chart"), Version: source.Text("targetRevision")})
 }
 
 // chartSource is a source of an Application that is a chart.

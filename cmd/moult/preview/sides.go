@@ -259,10 +259,7 @@ func (s *sides) both(read func(side) (delivery.Cluster, error)) (p preview.Pair,
 			return nil
 		})
 	}
-	if err = both.Wait(); err == nil {
-		desired.CompareCharts(&p.Base, &p.Head)
-	}
-	return p, err
+	return p, both.Wait()
 }
 
 // nameEntry is what to do about a build of everything that there is.
