@@ -58,7 +58,7 @@ func (o *overlay) ReadFile(name string) ([]byte, error) {
 		content, err = o.edit(name, content)
 	}
 	if err == nil && isKustomization(name) {
-		content, err = o.leaveOut(o.decrypted(name, content))
+		content, err = o.leaveOut(content)
 	}
 	if err == nil && isKustomization(name) {
 		err = o.remotes.check(content)

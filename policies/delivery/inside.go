@@ -116,10 +116,6 @@ func (s *insides) look(value any, depth int) {
 
 // text looks into a text, which may be packed as in a Secret.
 func (s *insides) text(text string, depth int) {
-	if strings.HasPrefix(text, "ENC[") && s.holder.GetKind() == "ConfigMap" { // SOPS has encrypted what may be anything
-		s.unread = append(s.unread, text)
-		return
-	}
 	if !holdsCRD(text) {
 		packed := text
 		if text = unpacked(packed); isPacked(text) {

@@ -24,12 +24,6 @@ func TestWhatCannotBeHadHidesOnlyItself(t *testing.T) {
 	const copying = "replacements: [{source: {kind: Deployment, fieldPath: spec.template.spec.containers.0.image}, targets: [{select: {kind: X}, fieldPaths: [spec]}]}]\n"
 	const inflated = "apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: it}\nname: it\nversion: 1.0.0\n"
 	const patch = "patches: [{path: p.yaml, target: {name: it}}]\n"
-	sealed := func(kind, data string) files {
-		return files{"secret.yaml": "apiVersion: v1\nkind: " + kind + "\nmetadata: {name: s}\ndata: {x: 'ENC[AES256_GCM,data:" + data + "]'}\nsops: {mac: 'ENC[x]'}\n"}
-	}
-	merged := func(data string) files {
-		return files{"secret.yaml": strings.Replace(sealed("ConfigMap", data)["secret.yaml"], "name: s", "name: s, annotations: {kustomize.config.k8s.io/behavior: merge}", 1)}
-	}
 	less := strings.Replace(widgetsCRD, "  - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n", "", 1)
 	other := strings.Replace(dashboard, "of: x", "of: y", 1)
 	as := func(kind string) files { return files{"it.yaml": strings.Replace(other, "Dashboard", kind, 1)} }
@@ -76,13 +70,6 @@ func TestWhatCannotBeHadHidesOnlyItself(t *testing.T) {
 		"what a plug-in may read":      {generated, nil, files{"it.yaml": other}, changes},
 		"a version beside a plug-in":   {generated, nil, files{"crd.yaml": less}, named},
 		"the file of a plug-in":        {generated, nil, files{"secret.yaml": "x: 2\n"}, changes},
-		"beside an encrypted Secret":   {generated, sealed("Secret", "a"), files{"it.yaml": other}, same},
-		"a Secret that is encrypted":   {generated, sealed("Secret", "a"), sealed("Secret", "b"), same},
-		"beside an encrypted values":   {generated, sealed("ConfigMap", "a"), files{"it.yaml": other}, same},
-		"values that are encrypted":    {generated, sealed("ConfigMap", "a"), sealed("ConfigMap", "b"), "it holds CRDs in a text that cannot be read"},
-		"values that are merged":       {generated + "configMapGenerator: [{name: s, literals: [y=1], options: {disableNameSuffixHash: true}}]\n", merged("a"), files{"it.yaml": other}, same},
-		"other values that are merged": {generated + "configMapGenerator: [{name: s, literals: [y=1], options: {disableNameSuffixHash: true}}]\n", merged("a"), merged("b"), "it holds CRDs in a text that cannot be read"},
-		"a CRD that is encrypted":      {generated, sealed("CustomResourceDefinition", "a"), files{"it.yaml": other}, changes},
 	} {
 		t.Run(name, func(t *testing.T) {
 			repository := files{}
