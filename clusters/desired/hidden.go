@@ -166,7 +166,7 @@ func (f *follower) hideFolder(ctx context.Context, h *hidden, dir, way string, b
 	for _, object := range rendering.Objects {
 		raw, err := object.MarshalJSON()
 		if isReferredTo := refers && slices.Contains(kinds.Decisive, object.GetKind()); err == nil && (isReferredTo || !decidesNothing(object)) {
-			h.built = append(h.built, string(raw))
+			h.built = append(h.built, f.tree.Relative(dir)+": "+string(raw)) // another folder may be another cluster's
 		}
 		if kinds.IsHelmRelease(object) {
 			h.files = append(h.files, f.chartOf(object).files...)

@@ -195,6 +195,7 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 		"a CRD of a name with slashes":             {deep("clusters: {}", `at/{{ .name | replace "-" "/" }}`), "at/one/two/crd.yaml", "v1}", "v2}", false},
 		"Jsonnet that a set's folder imports":      {adding(ofSource("path: 'sub/{{name}}'"), "sub/a/x.jsonnet", "import '../../lib/x.libsonnet'", "lib/x.libsonnet", "{x: 1}"), "lib/x.libsonnet", "x: 1", "x: 2", false},
 		"an override in a set's folder":            {adding(set, "at/one/.argocd-source-a.yaml", "x: 1"), "at/one/.argocd-source-a.yaml", "x: 1", "x: 2", false},
+		"a file that is a parameter of a set's":    {adding(ofSource("path: 'at/{{name}}', helm: {fileParameters: [{name: v, path: '../../flags/{{name}}'}]}"), "flags/one", "old"), "flags/one", "old", "new", false},
 		"what a set's template includes":           {adding(ofSource("path: at, directory: {recurse: true, include: '{{name}}/*.yaml'}"), "at/x.yaml", configMap("x")), "at/one/crd.yaml", "v1}", "v2}", false},
 		"a component of a set's template":          {adding(ofSource("path: 'sub', kustomize: {components: ['../at/{{name}}']}"), "sub/kustomization.yaml", "namespace: x", "at/one/kustomization.yaml", "kind: Component\nresources: [crd.yaml]"), "at/one/crd.yaml", "v1}", "v2}", false},
 		"a folder that is the name of a chart":     {deep("git: {directories: [{path: at/*}]}", "', chart: '{{path.basename}}"), "at/two/x.yaml", "", "{}", false},

@@ -38,7 +38,10 @@ func Local(dir, root string) []string {
 // inflating is the kind of what configures a generator that takes in charts.
 const inflating = "HelmChartInflationGenerator"
 
-// mayTakeCharts reports whether a kustomization takes in charts, or a file that configures its generators does.
+// function is the annotation that names a program to be run as a generator or a transformer, which may read any file.
+const function = "config.kubernetes.io/function"
+
+// mayTakeCharts reports whether a kustomization takes in charts or runs a program, or a file that configures its generators does.
 func mayTakeCharts(file string) bool {
 	content, err := ReadRegular(file)
 	var read map[string]any
@@ -46,13 +49,13 @@ func mayTakeCharts(file string) bool {
 		return true
 	}
 	takes := func(name string) bool {
-		if slices.Contains(textsOf([]byte(name)), inflating) { // it may be written in place of a file
+		if slices.Contains(textsOf([]byte(name)), inflating) || strings.Contains(name, function) { // it may be written in place of a file
 			return true
 		}
 		at := filepath.Join(filepath.Dir(file), filepath.FromSlash(name))
 		content, err := ReadRegular(at)
 		isFolder := err != nil && isDir(at)
-		return isFolder || err == nil && slices.Contains(textsOf(content), inflating)
+		return isFolder || err == nil && (slices.Contains(textsOf(content), inflating) || bytes.Contains(content, []byte(function)))
 	}
 	return read[helmCharts] != nil || read[helmChartInflation] != nil || slices.ContainsFunc(configurations(read), takes)
 }

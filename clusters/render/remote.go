@@ -55,8 +55,8 @@ func (r *remotes) check(kustomization []byte) error {
 }
 
 func (r *remotes) allow(base remoteBase) error {
-	if strings.HasPrefix(base.ref, "-") {
-		return fmt.Errorf("its ref %q is an option of git, and no ref", base.ref)
+	if strings.HasPrefix(base.ref, "-") || strings.ContainsAny(base.ref, ":*^") || strings.HasPrefix(base.ref, "+") {
+		return fmt.Errorf("its ref %q is not the name of a revision", base.ref) // but an option of git, or more than one ref
 	}
 	if r.policy == nil {
 		return nil

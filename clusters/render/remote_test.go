@@ -128,15 +128,16 @@ func TestSubmodulesOfARemoteBaseAreNotFetched(t *testing.T) {
 	g.Expect(stranger.Asked()).NotTo(BeEmpty(), "as Kustomize does")
 }
 
-// Kustomize hands a ref to git as it is, and an option of git can run any program.
-func TestARefIsNoOption(t *testing.T) {
+// Kustomize hands a ref to git as it is. An option of git can run any program, and a pair of refs can put one revision in the place of
+// another that was fetched before.
+func TestARefIsTheNameOfARevision(t *testing.T) {
 	g := NewWithT(t)
 	base := folderOf(t, map[string]string{"a.yaml": configMap("a")})
 	ran := filepath.Join(t.TempDir(), "ran")
-	for _, name := range []string{"ref", "version"} {
-		dir := folderOf(t, map[string]string{"kustomization.yaml": "resources: [\"file://" + base + "?" + name + "=--upload-pack=touch " + ran + "\"]\n"})
+	for _, query := range []string{"ref=--upload-pack=touch " + ran, "version=--upload-pack=touch " + ran, "ref=%2Bevil:refs/tags/v1", "ref=evil:v1", "ref=%2Bv1", "ref=^v1", "ref=refs/*"} {
+		dir := folderOf(t, map[string]string{"kustomization.yaml": "resources: [\"file://" + base + "?" + query + "\"]\n"})
 		_, err := Folder(dir, Options{})
-		g.Expect(err).To(MatchError(ContainSubstring("is an option of git")))
+		g.Expect(err).To(MatchError(ContainSubstring("is not the name of a revision")))
 	}
 	_, err := os.Stat(ran)
 	g.Expect(err).To(MatchError(os.ErrNotExist))

@@ -203,12 +203,12 @@ func Addresses(set *delivery.Object) (found []string) {
 
 // ScopeOf is how much of the repository may decide about the Applications of an ApplicationSet whose generators cannot be run, or
 // about an Application. Files of values that it names come beside that. With generators that read files, it is each file that holds
-// data; with a plug-in, everything.
+// data; with a plug-in, or a parameter that is any file, everything.
 func ScopeOf(set *delivery.Object) files.Scope {
 	switch spec := set.Field("spec"); {
-	case HoldsKey(set.Field(delivery.SpecOf(set)...), "plugin"), readsOthers(set):
+	case HoldsKey(set.Field(delivery.SpecOf(set)...), "plugin"), HoldsKey(spec, "fileParameters"), readsOthers(set):
 		return files.Everything
-	case HoldsKey(spec, "files"), HoldsKey(set.Field("spec", "generators"), "valueFiles"), HoldsKey(spec, "fileParameters"), HoldsKey(spec, "templatePatch"):
+	case HoldsKey(spec, "files"), HoldsKey(set.Field("spec", "generators"), "valueFiles"), HoldsKey(spec, "templatePatch"):
 		return files.Data
 	}
 	return files.Wires
