@@ -23,7 +23,7 @@ import (
 	"github.com/moult-dev/moult/policies/unpacking"
 )
 
-// mutatorsTimeout bounds the search for a name, without which all goes on as well.
+// mutatorsTimeout bounds the search. Without an answer, something may change objects that has no name.
 const mutatorsTimeout = 10 * time.Second
 
 // mostMutators is how many are named.
