@@ -24,7 +24,7 @@ func mayDoNothingElse(t *testing.T, moult *Installation, group string) {
 		"get,list,watch customresourcedefinitions.apiextensions.k8s.io", "patch customresourcedefinitions/status.apiextensions.k8s.io",
 		"get apiservices.apiregistration.k8s.io",
 		"get,list,patch,watch versionremovals.moult.dev", "patch versionremovals/status.moult.dev",
-		"create,patch events.", "create,patch events.events.k8s.io", "list mutatingwebhookconfigurations.admissionregistration.k8s.io",
+		"create,patch events.", "create,patch events.events.k8s.io", "list mutatingadmissionpolicies.admissionregistration.k8s.io", "list mutatingwebhookconfigurations.admissionregistration.k8s.io",
 	}
 	if cp.Minor >= 37 { // every ServiceAccount may, by Kubernetes' own role
 		objects = append(objects, "get,list,watch clustertrustbundles.certificates.k8s.io")
