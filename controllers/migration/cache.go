@@ -41,7 +41,6 @@ const (
 )
 
 func keptOf(crd *apiextensionsv1.CustomResourceDefinition, labelKey string) *apiextensionsv1.CustomResourceDefinition {
-	names := crd.Spec.Names
 	is := &apiextensionsv1.CustomResourceDefinition{
 		TypeMeta: crd.TypeMeta,
 		ObjectMeta: metav1.ObjectMeta{
@@ -50,8 +49,8 @@ func keptOf(crd *apiextensionsv1.CustomResourceDefinition, labelKey string) *api
 			ManagedFields: labelorigin.Entries(crd.ManagedFields, labelKey, v1alpha1.StorageMigrated),
 		},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: crd.Spec.Group, Scope: crd.Spec.Scope, PreserveUnknownFields: crd.Spec.PreserveUnknownFields, Conversion: keptOfConversion(crd.Spec.Conversion),
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: names.Plural, Kind: names.Kind, ListKind: names.ListKind},
+			Group: crd.Spec.Group, Scope: crd.Spec.Scope, Names: setup.Names(crd), PreserveUnknownFields: crd.Spec.PreserveUnknownFields,
+			Conversion: keptOfConversion(crd.Spec.Conversion),
 		},
 		Status: apiextensionsv1.CustomResourceDefinitionStatus{StoredVersions: words.Distinct(crd.Status.StoredVersions)},
 	}

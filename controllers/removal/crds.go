@@ -123,9 +123,7 @@ func (r *crdReader) keptOf(crd *apiextensionsv1.CustomResourceDefinition) *apiex
 			is.Annotations[key] = value
 		}
 	}
-	names := crd.Spec.Names
-	is.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: names.Plural, Kind: names.Kind, ListKind: names.ListKind}
-	is.Spec.Group, is.Spec.Scope = crd.Spec.Group, crd.Spec.Scope
+	is.Spec.Group, is.Spec.Scope, is.Spec.Names = crd.Spec.Group, crd.Spec.Scope, setup.Names(crd)
 	for _, v := range crd.Spec.Versions {
 		is.Spec.Versions = append(is.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{Name: v.Name, Served: v.Served, Storage: v.Storage})
 	}

@@ -121,7 +121,7 @@ func stripper(labelKey string) func(any) (any, error) {
 				delete(crd.Annotations, key)
 			}
 		}
-		crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: crd.Spec.Names.Plural, Kind: crd.Spec.Names.Kind, ListKind: crd.Spec.Names.ListKind}
+		crd.Spec.Names = setup.Names(crd)
 		for i, v := range crd.Spec.Versions {
 			crd.Spec.Versions[i] = apiextensionsv1.CustomResourceDefinitionVersion{Name: v.Name, Served: v.Served, Storage: v.Storage}
 		}

@@ -24,8 +24,8 @@ const (
 	// Decoded, an empty one takes as much memory.
 	leastOfObject = 30
 	// ofLevel is how many each level below an object counts as. What may be lost of a field is found out by values of it, and each field
-	// has some more of them than what is in it (crdschema, witnesses).
-	ofLevel = 5
+	// has some more of them than what is in it (crdschema, witnesses). A map has one level for each of these, a field two.
+	ofLevel = 20
 )
 
 // lengthOf is that of a schema, or what an ordinary schema would have that takes as much memory.
@@ -72,6 +72,12 @@ func digests(name string, kind jsontext.Kind) func(jsontext.Value) (jsontext.Val
 	return func(schema jsontext.Value) (jsontext.Value, error) {
 		return fmt.Appendf(nil, `{"description":"%x of %d bytes"}`, sha256.Sum256(schema), lengthOf(schema)), nil
 	}
+}
+
+// Names are what is looked at of the names of a CRD: of short names and categories, there may be a hundred thousand.
+func Names(crd *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.CustomResourceDefinitionNames {
+	names := crd.Spec.Names
+	return apiextensionsv1.CustomResourceDefinitionNames{Plural: names.Plural, Kind: names.Kind, ListKind: names.ListKind}
 }
 
 // SchemaBytes is how long the schemas were that were left out of a CRD, in bytes of ordinary ones.
