@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
@@ -59,7 +60,7 @@ func keptOf(crd *apiextensionsv1.CustomResourceDefinition, labelKey string) *api
 			is.Annotations[key] = words.Clip(value, mostAllowed)
 		}
 	}
-	for _, v := range crd.Spec.Versions {
+	for _, v := range withFewSchemas(crd.Spec.Versions) {
 		kept := apiextensionsv1.CustomResourceDefinitionVersion{Name: v.Name, Served: v.Served, Storage: v.Storage, Deprecated: v.Deprecated, Schema: v.Schema}
 		if v.Subresources != nil && v.Subresources.Status != nil {
 			kept.Subresources = &apiextensionsv1.CustomResourceSubresources{Status: v.Subresources.Status}
@@ -74,6 +75,25 @@ func keptOf(crd *apiextensionsv1.CustomResourceDefinition, labelKey string) *api
 		}
 	}
 	return is
+}
+
+// mostSchemas is of how many versions a digest of the schema is kept each. Even with nothing but a digest in it, a schema takes 600 bytes
+// in memory, and a CRD may have ten thousand versions. The next version has a digest of the others.
+const mostSchemas = 100
+
+// withFewSchemas leaves versions as they are whose schemas it has replaced before.
+func withFewSchemas(versions []apiextensionsv1.CustomResourceDefinitionVersion) []apiextensionsv1.CustomResourceDefinitionVersion {
+	if len(versions) <= mostSchemas+1 || versions[mostSchemas+1].Schema == nil {
+		return versions
+	}
+	few, digest := slices.Clone(versions), sha256.New()
+	for i, v := range few[mostSchemas:] {
+		_ = json.NewEncoder(digest).Encode([]any{v.Name, v.Storage, v.Schema}) // a digest takes all
+		few[mostSchemas+i].Schema = nil
+	}
+	bytes := setup.SchemaBytes(&apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{Versions: versions[mostSchemas:]}})
+	few[mostSchemas].Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: setup.SchemaDigest(digest.Sum(nil), bytes)}
+	return few
 }
 
 // keptOfConversion has a digest of all that it says, without certificates, in the place of the versions of reviews.
@@ -107,9 +127,10 @@ func shapeOf(crd *apiextensionsv1.CustomResourceDefinition) string {
 	digest := sha256.New()
 	to := json.NewEncoder(digest)
 	conversion := keptOfConversion(crd.Spec.Conversion)
-	stored := schemaAt(crd, crds.StorageVersion(crd))                        // an API server that has not heard of a flip stores at another one, which may lack fields
+	few := &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{Versions: withFewSchemas(crd.Spec.Versions)}}
+	stored := schemaAt(few, crds.StorageVersion(crd))                        // an API server that has not heard of a flip stores at another one, which may lack fields
 	_ = to.Encode([]any{conversion, crd.Spec.PreserveUnknownFields, stored}) // a digest takes all
-	for _, v := range crd.Spec.Versions {
+	for _, v := range few.Spec.Versions {
 		_ = to.Encode([]any{v.Name, v.Schema})
 	}
 	return hex.EncodeToString(digest.Sum(nil))

@@ -11,6 +11,7 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/setup"
 	"github.com/moult-dev/moult/policies/labelorigin"
 )
 
@@ -71,4 +72,32 @@ func TestOfACRDNoMoreIsKeptThanIsLookedAt(t *testing.T) {
 	g.Expect(keptOf(kept, v1alpha1.MigrateLabel)).To(Equal(kept), "an informer may strip one twice")
 	crd.Spec.Conversion.Webhook.ConversionReviewVersions[7] = "y"
 	g.Expect(shapeOf(keptOf(crd, v1alpha1.MigrateLabel))).NotTo(Equal(shapeOf(kept)), "all of a conversion counts")
+}
+
+func TestOfAThousandVersionsFewSchemasAreKept(t *testing.T) {
+	g := NewWithT(t)
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	for i := range 1000 {
+		crd.Spec.Versions = append(crd.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{
+			Name: fmt.Sprint("v", i+1), Storage: i == 800, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: setup.SchemaDigest([]byte{byte(i)}, 10)}})
+	}
+	kept := keptOf(crd, v1alpha1.MigrateLabel)
+	of := 0
+	for _, v := range kept.Spec.Versions {
+		if v.Schema != nil {
+			of++
+		}
+	}
+	g.Expect(of).To(Equal(mostSchemas + 1))
+	g.Expect(crds.Versions(kept)).To(Equal(crds.Versions(crd)), "each version counts, for a gate above all")
+	g.Expect(setup.SchemaBytes(kept)).To(Equal(10_000), "room is made for all of them")
+	g.Expect(keptOf(kept, v1alpha1.MigrateLabel)).To(Equal(kept), "an informer may strip one twice")
+	was := shapeOf(kept)
+	g.Expect(was).To(Equal(shapeOf(crd)))
+
+	crd.Spec.Versions[999].Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: setup.SchemaDigest([]byte("changed"), 10)}
+	changed := shapeOf(keptOf(crd, v1alpha1.MigrateLabel))
+	g.Expect(changed).NotTo(Equal(was), "all schemas count")
+	crd.Spec.Versions[800].Storage, crd.Spec.Versions[801].Storage = false, true
+	g.Expect(shapeOf(keptOf(crd, v1alpha1.MigrateLabel))).NotTo(Equal(changed), "a flip counts")
 }

@@ -70,8 +70,14 @@ func digests(name string, kind jsontext.Kind) func(jsontext.Value) (jsontext.Val
 		return nil
 	}
 	return func(schema jsontext.Value) (jsontext.Value, error) {
-		return fmt.Appendf(nil, `{"description":"%x of %d bytes"}`, sha256.Sum256(schema), lengthOf(schema)), nil
+		digest := sha256.Sum256(schema)
+		return json.Marshal(SchemaDigest(digest[:], lengthOf(schema)))
 	}
+}
+
+// SchemaDigest stands in the place of schemas that are so long together, in bytes of ordinary ones.
+func SchemaDigest(digest []byte, length int) *apiextensionsv1.JSONSchemaProps {
+	return &apiextensionsv1.JSONSchemaProps{Description: fmt.Sprintf("%x of %d bytes", digest, length)}
 }
 
 // Names are what is looked at of the names of a CRD: of short names and categories, there may be a hundred thousand.
