@@ -22,12 +22,12 @@ import (
 
 // findUnseen lists all that brings what cannot be seen. It comes last, as a source may stand in any unit.
 func (f *follower) findUnseen(ctx context.Context) {
-	defer f.findSubmodules() // what is not seen may be built of them, too
+	defer f.findSubmodules(ctx) // what is not seen may be built of them, too
 	for _, u := range f.cluster.Units {
 		if u.Unseen != "" {
 			h := f.hiddenOf(u)
 			h.inputs, h.lent = u.Inputs, f.lentTo(u)
-			f.unseen(f.unseenUnit(u), u.Parent, *h)
+			f.unseen(ctx, f.unseenUnit(u), u.Parent, *h)
 		}
 		if h := f.hidden[u]; h != nil && h.failed {
 			h.inputs, h.lent = u.Inputs, f.lentTo(u)
@@ -38,9 +38,9 @@ func (f *follower) findUnseen(ctx context.Context) {
 			switch {
 			case f.rendered(object), f.allBuilt(object):
 			case kinds.Installs(object):
-				f.unseen(delivery.Unseen{Name: kinds.NameOf(object, u), By: object, Why: kinds.Describe(object)}, u, f.installed(ctx, object))
+				f.unseen(ctx, delivery.Unseen{Name: kinds.NameOf(object, u), By: object, Why: kinds.Describe(object)}, u, f.installed(ctx, object))
 			case f.tree == nil && kinds.Delivers(object):
-				f.unseen(delivery.Unseen{Name: kinds.NameOf(object, u), By: object, Why: "nothing is followed from " + f.cluster.Name}, u, hidden{})
+				f.unseen(ctx, delivery.Unseen{Name: kinds.NameOf(object, u), By: object, Why: "nothing is followed from " + f.cluster.Name}, u, hidden{})
 			}
 		}
 	}
@@ -56,13 +56,13 @@ func (f *follower) unseenUnit(u *delivery.Unit) delivery.Unseen {
 
 // findSubmodules names the submodules of the repository of which something may be built in: those in a folder that was built,
 // and those below which a file was looked for. Whether Flux and Argo CD fetch them is a setting of theirs.
-func (f *follower) findSubmodules() {
+func (f *follower) findSubmodules(ctx context.Context) {
 	if f.tree == nil {
 		return
 	}
 	for _, path := range slices.Sorted(maps.Keys(f.tree.Submodules)) {
 		if f.mayUse(path) {
-			f.unseen(delivery.Unseen{Name: "submodule " + path, By: files.StandIn("Submodule", path, ".gitmodules"), Why: "its content is in another repository"}, nil, hidden{built: []string{f.tree.Submodules[path]}})
+			f.unseen(ctx, delivery.Unseen{Name: "submodule " + path, By: files.StandIn("Submodule", path, ".gitmodules"), Why: "its content is in another repository"}, nil, hidden{built: []string{f.tree.Submodules[path]}})
 		}
 	}
 }
@@ -84,7 +84,8 @@ func (f *follower) mayUse(path string) bool {
 	return first.By == nil && (first.Name == f.tree.Name || slices.ContainsFunc(first.Dirs, isBelow)) && !detect.ForReading(f.tree.Dir, filepath.Join(f.tree.Absolute(path), "it"))
 }
 
-func (f *follower) unseen(s delivery.Unseen, holder *delivery.Unit, h hidden) {
+func (f *follower) unseen(ctx context.Context, s delivery.Unseen, holder *delivery.Unit, h hidden) {
+	s.Settled = f.settled(ctx, s, holder, h)
 	s.Fingerprint = f.fingerprint(s, holder, h) // without what is lacking: a chart that cannot be had today is the same chart
 	if f.releases != nil && f.notRendered[s.By] != nil && !errors.Is(f.notRendered[s.By], charts.ErrNotAsked) {
 		s.Why += "; " + files.FailureOf(f.notRendered[s.By])

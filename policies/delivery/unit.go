@@ -102,6 +102,9 @@ type Unseen struct {
 	// Fingerprint stands for all in the repository that decides what they are: the same before and after a pull request,
 	// it brings the same.
 	Fingerprint string
+	// Settled is another one, by what is the same whatever only a cluster knows. It takes time, so it is asked only if the first differs. The
+	// error says why there is none; nil for what has none.
+	Settled func() (string, error)
 	// Offline: it would be fetched if that were not forbidden.
 	Offline bool
 }

@@ -259,7 +259,10 @@ func (s *sides) both(read func(side) (delivery.Cluster, error)) (p preview.Pair,
 			return nil
 		})
 	}
-	return p, both.Wait()
+	if err = both.Wait(); err == nil {
+		desired.Settle(&p.Base, &p.Head)
+	}
+	return p, err
 }
 
 // nameEntry is what to do about a build of everything that there is.

@@ -1,0 +1,164 @@
+package charts
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
+)
+
+// Open are values that are not known: only a cluster gives them.
+type Open struct {
+	// Values are their paths. What is below one is open, too.
+	Values [][]string
+	// Release: its name or its namespace is.
+	Release bool
+}
+
+// A Dependent is a template of a chart that may come out otherwise with other values in the place of open ones.
+type Dependent struct {
+	// File is its name, and Text its source with that of all that it includes.
+	File, Text string
+	// HasFiles: files of the chart that are no templates become part of it.
+	HasFiles bool
+	// MayBeAny: a document of it begins with a value, so it need not be what the text shows.
+	MayBeAny bool
+}
+
+// Dependents are found by reading: a template that takes no open value is the same whatever this is. Values are those beside the chart's
+// own. The error says why it cannot be found out.
+func (c *Chart) Dependents(values map[string]any, open Open) ([]Dependent, error) {
+	o := &opened{Open: open, names: dependenciesOf(c.chart)}
+	if err := o.enter(c.chart); err != nil {
+		return nil, err
+	}
+	o.inTexts = isTemplated(values) || valuesAreTemplated(c.chart)
+	p, err := c.parts()
+	if err != nil {
+		return nil, err
+	}
+	changes := func(one *part) bool { return one.changes }
+	isChanged := false
+	for _, file := range p.files {
+		all := p.within(file, true)
+		isChanged = isChanged || slices.ContainsFunc(all, changes) && slices.ContainsFunc(all, o.reach)
+	}
+	var found []Dependent
+	for _, file := range p.files {
+		if isChanged || slices.ContainsFunc(p.within(file, true), o.reach) {
+			found = append(found, p.dependent(file))
+		}
+	}
+	return found, nil
+}
+
+func (p *parts) dependent(file string) Dependent {
+	d := Dependent{File: file}
+	for _, one := range p.within(file, false) {
+		d.Text += one.text + "\n"
+		d.HasFiles = d.HasFiles || one.hasFiles
+	}
+	seen := map[string]bool{}
+	for next := []string{file}; len(next) > 0; next = next[1:] {
+		for _, one := range p.named[next[0]] {
+			d.MayBeAny = d.MayBeAny || one.opens
+			if !seen[next[0]] {
+				next = append(next, one.first...)
+			}
+		}
+		seen[next[0]] = true
+	}
+	return d
+}
+
+// opened are open values as each of a chart and its dependencies has them.
+type opened struct {
+	Open
+
+	// names are those of all dependencies.
+	names []string
+	// inTexts: texts of values are templates, and may take any value.
+	inTexts bool
+}
+
+// enter adds the values of dependencies, which have them below their names or others that the chart gives them. The error is for what decides
+// which dependencies there are.
+func (o *opened) enter(c *chartv2.Chart) error {
+	for i := 0; i < len(o.Values); i++ {
+		switch at := o.Values[i]; {
+		case len(at) == 0 || !slices.Contains(o.names, at[0]):
+		case len(at) == 1:
+			return fmt.Errorf("all values of its dependency %s", at[0])
+		case !slices.ContainsFunc(o.Values, func(known []string) bool { return slices.Equal(known, at[1:]) }):
+			o.Values = append(o.Values, at[1:])
+		}
+	}
+	return o.decides(c)
+}
+
+func (o *opened) decides(c *chartv2.Chart) error {
+	for _, d := range c.Metadata.Dependencies {
+		if len(d.ImportValues) > 0 && len(o.Values) > 0 {
+			return fmt.Errorf("values that it takes from its dependency %s", d.Name)
+		}
+		for condition := range strings.SplitSeq(d.Condition, ",") {
+			if condition != "" && o.isOpen(strings.Split(strings.TrimSpace(condition), ".")) {
+				return fmt.Errorf("whether it has its dependency %s", d.Name)
+			}
+		}
+		if len(d.Tags) > 0 && o.isOpen([]string{"tags"}) {
+			return errors.New("which dependencies it has")
+		}
+	}
+	for _, below := range c.Dependencies() {
+		if err := o.decides(below); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dependenciesOf are the names of all, and those that charts give them.
+func dependenciesOf(c *chartv2.Chart) (names []string) {
+	for _, d := range c.Metadata.Dependencies {
+		names = append(names, d.Name, d.Alias)
+	}
+	for _, below := range c.Dependencies() {
+		names = append(append(names, below.Name()), dependenciesOf(below)...)
+	}
+	return names
+}
+
+// isOpen reports whether one at a path is open, or above an open one, or below. Helm puts global values into those of each dependency.
+func (o *opened) isOpen(at []string) bool {
+	return slices.ContainsFunc(o.Values, func(open []string) bool {
+		n := min(len(at), len(open))
+		return slices.Equal(at[:n], open[:n])
+	}) || len(at) > 0 && slices.Contains(o.names, at[0]) && o.isOpen(at[1:])
+}
+
+func (o *opened) reach(p *part) bool {
+	return p.all || p.release && o.Release || p.rendersValues && (o.inTexts || p.hasFiles) || slices.ContainsFunc(p.values, o.isOpen)
+}
+
+func valuesAreTemplated(c *chartv2.Chart) bool {
+	return isTemplated(c.Values) || slices.ContainsFunc(c.Dependencies(), valuesAreTemplated)
+}
+
+func isTemplated(value any) bool {
+	switch v := value.(type) {
+	case string:
+		return strings.Contains(v, "{{")
+	case []any:
+		return slices.ContainsFunc(v, isTemplated)
+	case map[string]any:
+		for _, item := range v {
+			if isTemplated(item) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,63 @@
+package flux
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/helm"
+	"github.com/moult-dev/moult/policies/delivery"
+)
+
+// variable is what Flux puts a value of a cluster in place of.
+var variable = regexp.MustCompile(`(?s)\$\{([^}]*\})?`)
+
+// Settled is what the chart of a HelmRelease makes, whatever its variables and values are that are not in this repository, with objects that
+// bring nothing. Rest is the HelmRelease without what decided that. The error says why it depends on these, or is not known.
+func (o Objects) Settled(ctx context.Context, r helm.Renderer, by *delivery.Object) (made *charts.Rendering, rest *delivery.Object, err error) {
+	rest = delivery.Wrap(runtime.DeepCopyJSON(by.Object))
+	spec, _ := rest.Field("spec").(map[string]any)
+	opening := helm.NewOpening(variable)
+	release := charts.Release{Name: opening.Release(releaseName(by)), Namespace: opening.Release(cmp.Or(by.Text("spec", "targetNamespace"), by.GetNamespace())), Upgrade: true}
+	own, _ := opening.Value(nil, spec["values"]).(map[string]any)
+	for _, field := range []string{"values", "chart", "chartRef"} {
+		delete(spec, field)
+	}
+	text, err := json.Marshal(spec)
+	reference, isElsewhere := o.ReferenceOf(by)
+	switch {
+	case err != nil || variable.Match(text) || variable.MatchString(reference.Name+reference.Version):
+		return nil, nil, errors.New("there are variables in more than its values")
+	case !isElsewhere, by.Field("spec", "kubeConfig") != nil:
+		return nil, nil, charts.ErrNotAsked
+	}
+	chart, files, err := o.chart(ctx, r, &delivery.Unit{By: by})
+	if err != nil {
+		return nil, nil, err
+	}
+	if release.Values, err = o.valuesInFiles(r.Tree, chart, files); err != nil {
+		return nil, nil, err
+	}
+	for _, from := range by.Entries("spec", "valuesFrom") {
+		found, err := o.valuesFrom(release.Values, by.GetNamespace(), from)
+		if target := from.Text("targetPath"); err == nil {
+			release.Values = found
+		} else if target == "" || strings.ContainsAny(target, "[\\{") {
+			opening.Unknown(nil)
+		} else {
+			opening.Unknown(strings.Split(target, "."))
+		}
+	}
+	release.Values = charts.Merge(release.Values, own)
+	if made, err = r.Settled(ctx, chart, release, opening); err != nil {
+		return nil, nil, err
+	}
+	made.Objects, err = postRendered(by, made.Objects)
+	return made, rest, err
+}

@@ -1,0 +1,80 @@
+package helm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/commands"
+	"github.com/moult-dev/moult/clusters/desired/detect"
+)
+
+// Settled is what a chart makes whatever the open values of a release are, with other objects that bring nothing. The error names a template
+// that may bring something, and may depend on an open value. Such a value counts as a word: it is taken for no manifest.
+func (r Renderer) Settled(ctx context.Context, chart *charts.Chart, release charts.Release, o *Opening) (*charts.Rendering, error) {
+	text, err := json.Marshal(release.Values)
+	if err != nil || isAboutCRDs(text) || detect.Tool.Match(text) || detect.Installer.Match(text) {
+		return nil, errors.Join(err, errors.New("there are manifests among its values"))
+	}
+	if missing := chart.Missing(); len(missing) > 0 {
+		return nil, &charts.MissingError{Dependency: missing[0]}
+	}
+	dependents, err := []charts.Dependent(nil), o.err
+	if err == nil {
+		dependents, err = chart.Dependents(release.Values, o.open)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range dependents {
+		if !isPlain(d) {
+			return nil, fmt.Errorf("%s may depend on it", d.File)
+		}
+	}
+	return r.Render(ctx, chart, release)
+}
+
+func isAboutCRDs(text []byte) bool {
+	return bytes.Contains(text, []byte("CustomResourceDefinition")) || detect.CRD.Match(text) || detect.EncodedCRD.Match(text)
+}
+
+// isPlain reports whether a template makes objects that bring no others, whatever its values are.
+func isPlain(d charts.Dependent) bool {
+	text := []byte(detect.WithoutComments(d.Text))
+	if d.HasFiles || d.MayBeAny || isAboutCRDs(text) || detect.Tool.Match(text) || detect.Installer.Match(text) || commands.In("object.yaml", text).About != "" {
+		return false
+	}
+	return !slices.ContainsFunc(kind.FindAllSubmatch(text, -1), func(found [][]byte) bool { return !isPlainKind(string(found[1])) })
+}
+
+var (
+	// kind finds the kind of an object, or of one that it refers to.
+	kind = regexp.MustCompile(`\bkind["']?\s*:[ \t]*([^\n,]*)`)
+	// action is what a template does, and branching one that only decides which of several texts there is.
+	action    = regexp.MustCompile(`\{\{.*?\}\}`)
+	branching = regexp.MustCompile(`^\{\{-?\s*(?:if|else|end)\b`)
+)
+
+// isPlainKind reports whether all kinds that a template may write are plain ones.
+func isPlainKind(written string) bool {
+	names := strings.FieldsFunc(action.ReplaceAllString(written, " "), func(r rune) bool { return strings.ContainsRune(" \t\r\"'}", r) })
+	isOther := func(name string) bool { return !slices.Contains(plainKinds, name) }
+	gives := func(action string) bool { return !branching.MatchString(action) }
+	return len(names) > 0 && !slices.ContainsFunc(names, isOther) && !slices.ContainsFunc(action.FindAllString(written, -1), gives)
+}
+
+// plainKinds are those that hold nothing to be applied, and whose controllers install nothing.
+var plainKinds = []string{
+	"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob", "Pod", "Service", "Ingress", "IngressClass", "NetworkPolicy",
+	"ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "User", "Group", "ConfigMap", "Secret", "PersistentVolumeClaim",
+	"PersistentVolume", "StorageClass", "HorizontalPodAutoscaler", "VerticalPodAutoscaler", "PodDisruptionBudget", "PriorityClass",
+	"PodSecurityPolicy", "Endpoints", "EndpointSlice", "Namespace", "APIService", "Issuer", "ClusterIssuer", "Certificate", "ServiceMonitor", "PodMonitor",
+	"PrometheusRule", "Gateway", "HTTPRoute", "GRPCRoute", "TCPRoute", "IngressRoute", "Middleware", "VirtualService", "DestinationRule", "ExternalSecret",
+	"SecretStore", "ClusterSecretStore", "ValidatingWebhookConfiguration", "BackendTLSPolicy", "ScaledObject",
+}

@@ -1,0 +1,100 @@
+package desired
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/argocd"
+	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/kinds"
+	"github.com/moult-dev/moult/policies/delivery"
+)
+
+// Settle compares ApplicationSets that are not seen and differ by what their charts make, where that is the same whatever their generators
+// give. Only charts of what differs are fetched.
+func Settle(base, head *delivery.Cluster) {
+	for _, both := range differing(base, head) {
+		var settled []string
+		for _, u := range slices.Concat(both[0], both[1]) {
+			if u.Settled == nil {
+				break
+			}
+			fingerprint, err := u.Settled()
+			if err != nil {
+				notSettled(u, err)
+				break
+			}
+			settled = append(settled, fingerprint)
+		}
+		if n := len(both[0]); n == 0 || len(settled) != n+len(both[1]) {
+			continue
+		}
+		for i, u := range slices.Concat(both[0], both[1]) {
+			u.Fingerprint = settled[i]
+		}
+	}
+}
+
+func notSettled(u *delivery.Unseen, err error) {
+	why := files.FailureOf(err)
+	u.Offline = u.Offline || errors.Is(err, charts.ErrOffline)
+	if !errors.Is(err, charts.ErrNotAsked) && !strings.Contains(u.Why, why) {
+		u.Why += "; " + why
+	}
+}
+
+// differing are what is not seen, before and after, and is not the same.
+func differing(base, head *delivery.Cluster) map[string][2][]*delivery.Unseen {
+	named := map[string][2][]*delivery.Unseen{}
+	for side, c := range []*delivery.Cluster{base, head} {
+		for i := range c.Unseen {
+			both := named[c.Unseen[i].Name]
+			both[side] = append(both[side], &c.Unseen[i])
+			named[c.Unseen[i].Name] = both
+		}
+	}
+	maps.DeleteFunc(named, func(_ string, both [2][]*delivery.Unseen) bool {
+		return slices.EqualFunc(both[0], both[1], func(a, b *delivery.Unseen) bool { return a.Fingerprint == b.Fingerprint })
+	})
+	return named
+}
+
+// settled is a fingerprint of an ApplicationSet or a HelmRelease by what its charts make; nil for all else.
+func (f *follower) settled(ctx context.Context, s delivery.Unseen, holder *delivery.Unit, h hidden) func() (string, error) {
+	isSet := s.By.Is("argoproj.io", "ApplicationSet")
+	if f.releases == nil || !isSet && !kinds.IsHelmRelease(s.By) {
+		return nil
+	}
+	return func() (string, error) {
+		made, rest, err := f.settledBy(ctx, s.By)
+		if err != nil {
+			return "", err
+		}
+		h.built = slices.Clone(h.built)
+		for _, crd := range made.CRDs {
+			h.built = append(h.built, "in crds/: "+jsonOf(crd.Object))
+		}
+		for _, object := range made.Objects {
+			switch {
+			case kinds.Delivers(object), kinds.Installs(object), commandsIn(object) != "":
+				return "", fmt.Errorf("its chart has %s", kinds.NameOf(object, nil))
+			case !decidesNothing(object):
+				h.built = append(h.built, jsonOf(object.Object))
+			}
+		}
+		s.Why, s.By = "its charts make the same", rest
+		return f.fingerprint(s, holder, h), nil
+	}
+}
+
+func (f *follower) settledBy(ctx context.Context, by *delivery.Object) (made *charts.Rendering, rest *delivery.Object, err error) {
+	if kinds.IsHelmRelease(by) {
+		return f.known.Settled(ctx, f.charts, by)
+	}
+	return argocd.SettledSet(ctx, f.charts, by)
+}
