@@ -8,6 +8,8 @@ import (
 
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // together is a kustomization in which JSON patches of one target that follow one another are one. For each patch, Kustomize prints
@@ -58,7 +60,7 @@ func (o *overlay) ofSpec(dir string, patch types.Patch) (operations []json.RawMe
 		return nil
 	}
 	if !strings.HasPrefix(string(text), "[") {
-		raw, err := yaml.YAMLToJSON(text)
+		raw, err := unpacking.YAMLToJSON(text)
 		if err != nil {
 			return nil
 		}

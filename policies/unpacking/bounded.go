@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	goyaml "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
@@ -18,8 +20,30 @@ const mostStoodFor = 16 << 20
 // valueIs is what a value counts beside its text, in bytes.
 const valueIs = 8
 
-// Bounded is ErrTooLarge of a stream of YAML whose aliases stand for more than 16 MiB. What is no YAML is left to who reads it.
+// plainYAML is ErrTooLarge of a text with a %TAG directive, which hardly anybody writes. Its prefix is written out for each node that
+// has the tag, and each directive is compared with all before it. A text in UTF-16 can have one unseen, and is not read either.
+func plainYAML(s string) error {
+	if strings.HasPrefix(s, "\xff\xfe") || strings.HasPrefix(s, "\xfe\xff") {
+		return fmt.Errorf("%w: it is in UTF-16", ErrTooLarge)
+	}
+	for before, after, found := strings.Cut(s, "%TAG"); found; before, after, found = strings.Cut(after, "%TAG") {
+		line := strings.TrimSuffix(before, "\ufeff")
+		if line == "" || slices.ContainsFunc(lineBreaks, func(end string) bool { return strings.HasSuffix(line, end) }) {
+			return fmt.Errorf("%w: it has a %%TAG directive", ErrTooLarge)
+		}
+	}
+	return nil
+}
+
+// lineBreaks are those of the parsers (is_break in yamlprivateh.go).
+var lineBreaks = []string{"\n", "\r", "\u0085", "\u2028", "\u2029"}
+
+// Bounded is ErrTooLarge of a stream of YAML whose aliases stand for more than 16 MiB, or whose tags may. What is no YAML is left to
+// who reads it.
 func Bounded(stream []byte) error {
+	if err := plainYAML(string(stream)); err != nil {
+		return err
+	}
 	if !bytes.ContainsRune(stream, '*') || !bytes.ContainsRune(stream, '&') {
 		return nil
 	}

@@ -1,8 +1,10 @@
 package unpacking
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
+	"io"
 	"iter"
 	"strings"
 
@@ -23,15 +25,32 @@ var errNoYAML = errors.New("it is no YAML that can be written as JSON")
 // document cannot be part of a text, whose lines are indented. After an error there are no more.
 func (b *Budget) Documents(stream string) iter.Seq2[any, error] {
 	return func(yield func(any, error) bool) {
-		for begin := 0; begin < len(stream); {
+		for begin, more := 0, true; more && begin < len(stream); {
 			end := documentAfter(stream, begin)
 			release := b.Mark()
-			value, err := b.YAML(stream[begin:end])
+			more = b.part(stream[begin:end], yield)
 			begin = end
-			more := value == nil && err == nil || yield(value, err)
-			if release(); !more || err != nil {
-				return
-			}
+			release()
+		}
+	}
+}
+
+// part gives the documents of one part of a stream, and reports whether there may be more. It can have several, since the parser
+// knows more line breaks, and an end of documents.
+func (b *Budget) part(s string, yield func(any, error) bool) (more bool) {
+	if err := cmp.Or(plainYAML(s), b.Hold(costOfYAML(s))); err != nil {
+		return yield(nil, err) && false
+	}
+	for decoder := yaml.NewDecoder(strings.NewReader(s)); ; {
+		value, err := b.document(decoder)
+		if errors.Is(err, io.EOF) {
+			return true
+		}
+		if value == nil && err == nil {
+			continue
+		}
+		if !yield(value, err) || err != nil {
+			return false
 		}
 	}
 }
@@ -48,13 +67,10 @@ func documentAfter(stream string, begin int) int {
 	return at
 }
 
-// YAML is what a document says. What an alias stands for is made once, however many there are, and counted each time.
-func (b *Budget) YAML(document string) (any, error) {
-	if err := b.Hold(costOfYAML(document)); err != nil {
-		return nil, err
-	}
+// document is what the next one says. What an alias stands for is made once, however many there are, and counted each time.
+func (b *Budget) document(decoder *yaml.Decoder) (any, error) {
 	root := &yaml.Node{}
-	if err := yaml.Unmarshal([]byte(document), root); err != nil {
+	if err := parsed(decoder, root); err != nil {
 		return nil, err
 	}
 	size := sizes{}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/moult-dev/moult/clusters/desired/detect"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // pipeline is a file of YAML or JSON, while the scripts are read that its fields hold.
@@ -31,6 +32,9 @@ var (
 
 // jobsOfYAML are the jobs in a file. What belongs to none is the first.
 func jobsOfYAML(text string) ([]job, error) {
+	if err := unpacking.Bounded([]byte(text)); err != nil {
+		return nil, err
+	}
 	p := &pipeline{jobs: []job{{text: text}}}
 	for decoder := yaml.NewDecoder(strings.NewReader(masked(action.ReplaceAllString(text, "")))); ; {
 		var document yaml.Node
