@@ -62,7 +62,10 @@ var deviations = []func(*rapid.T, *Situation){
 	func(t *rapid.T, s *Situation) { s.Migration.Evidence.Proved = rapid.Bool().Draw(t, "proved") },
 	func(t *rapid.T, s *Situation) { s.Migration.Decision.Reason = reasons.Draw(t, "reason") },
 	func(t *rapid.T, s *Situation) { s.Migration.Evidence.Survey.Versions = versions(0).Draw(t, "surveyed") },
-	func(t *rapid.T, s *Situation) { surveyTrouble(reasons.Draw(t, "failure"), "a failure")(s) },
+	func(t *rapid.T, s *Situation) {
+		surveyTrouble(reasons.Draw(t, "failure"), "a failure")(s)
+		s.Migration.Evidence.Survey.NextAt = now.Add(minutes(t, "surveyed again in") - time.Minute)
+	},
 	func(t *rapid.T, s *Situation) {
 		s.Migration.FailedObjects = rapid.SliceOfN(rapid.Just(plan.FailedObject{Text: "ns/o: Invalid: no"}), 0, 20).Draw(t, "failures")
 	},
@@ -125,6 +128,18 @@ func check(t *testing.T, property func(*rapid.T, Situation)) {
 			property(t, s)
 		}
 	})
+}
+
+// A survey that is due may be under way for minutes. A gate that asked again at once would do nothing else meanwhile.
+func TestAVerdictIsNotAskedForAgainBeforeALaterMoment(t *testing.T) {
+	waited := 0
+	check(t, func(t *rapid.T, s Situation) {
+		if v := Judge(s); !v.Until.IsZero() {
+			waited++
+			NewWithT(t).Expect(v.Until).To(BeTemporally(">", s.Now), v.Rule)
+		}
+	})
+	NewWithT(t).Expect(waited).To(BeNumerically(">", 0))
 }
 
 // The gate: whatever the situation, it opens only on a proof of the very CRD

@@ -68,6 +68,9 @@ func Judge(s Situation) Verdict {
 		if v, ok := r.judge(s); ok {
 			v.Rule, v.LastWrite = r.name, s.lastWrite()
 			v.Closes, v.Answered = r.closes, s.answered()
+			if !v.Until.After(s.Now) {
+				v.Until = time.Time{} // what was waited for is under way, and its end is news
+			}
 			v.Warnings = s.warnOfLabelOrigin(s.warnOfLosses(s.warnOfReferences(v)))
 			return v
 		}

@@ -133,7 +133,7 @@ type Verdict struct {
 	LookFrom time.Time
 	// Answered reports whether a request to look is answered by this.
 	Answered bool
-	// Until is when to ask again without being woken; zero for never.
+	// Until is when to ask again without being woken, later than now; zero for never.
 	Until time.Time
 }
 
