@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -47,8 +48,16 @@ func (h hiding) notice(of schema.GroupResource, content survivors.Content) {
 	}
 }
 
-// hidden are the resources of CRDs that were listed at a version that is handed on, or at none, in a group of which one is; and
-// why.
+// missing are the resources of CRDs that are not among those that were listed.
+func (h hiding) missing(resources []listed) map[schema.GroupResource]bool {
+	missing := maps.Clone(h.crds)
+	for _, r := range resources {
+		delete(missing, r.GroupResource)
+	}
+	return missing
+}
+
+// hidden are the resources of CRDs that were listed at a version that is handed on, or at none; and why.
 func (h hiding) hidden(resources []listed) map[schema.GroupResource]string {
 	seen, hidden := map[schema.GroupResource]bool{}, map[schema.GroupResource]string{}
 	for _, r := range resources {
@@ -60,6 +69,9 @@ func (h hiding) hidden(resources []listed) map[schema.GroupResource]string {
 				hidden[crd] = h.handedOn[gv] + ", so what is stored under the CRD cannot be seen"
 			}
 		}
+	}
+	for crd := range h.missing(resources) {
+		hidden[crd] = cmp.Or(hidden[crd], "the API server serves no version of it, so what is stored under the CRD cannot be seen")
 	}
 	return hidden
 }

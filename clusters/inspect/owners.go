@@ -55,7 +55,7 @@ func ownerOf(crd *apiextensionsv1.CustomResourceDefinition, leaving survivors.Ta
 // some groups are not known.
 func (c *Cluster) Resources() (all []schema.GroupVersionResource, unseen map[string]string, err error) {
 	found, unseen, err := c.resources()
-	for _, r := range found {
+	for _, r := range slices.DeleteFunc(found, isComputed) {
 		all = append(all, r.at)
 	}
 	return all, unseen, err

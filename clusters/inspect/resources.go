@@ -28,7 +28,7 @@ func (l listed) permission(verb string) string {
 	return fmt.Sprintf("%s on %s in %s", verb, l.Resource.Resource, l.Group)
 }
 
-// resources are all of which objects are stored and can be listed, sorted, and why those of some groups are not known.
+// resources are all of which objects can be listed, sorted, and why those of some groups are not known.
 func (c *Cluster) resources() (all []listed, unseen map[string]string, err error) {
 	found, err := c.discovery.ServerPreferredResources()
 	partly := (*discovery.ErrGroupDiscoveryFailed)(nil)
@@ -47,7 +47,7 @@ func (c *Cluster) resources() (all []listed, unseen map[string]string, err error
 			return nil, nil, err
 		}
 		for i := range group.APIResources {
-			if r := &group.APIResources[i]; isStored(gv, r) {
+			if r := &group.APIResources[i]; canList(r) {
 				at := gv.WithResource(r.Name)
 				all = append(all, listed{Resource: survivors.Resource{GroupResource: at.GroupResource(), Categories: r.Categories}, at: at})
 			}
@@ -74,11 +74,17 @@ func (c *Cluster) find(of schema.GroupResource) (found listed, there bool, err e
 	return listed{}, false, nil
 }
 
-const metrics = "metrics.k8s.io"
+func canList(r *metav1.APIResource) bool {
+	return slices.Contains(r.Verbs, "list") && !strings.Contains(r.Name, "/")
+}
 
-// isStored reports whether the objects of a resource can be listed and are stored. Some are computed when they are
-// asked for, and the Events of events.k8s.io are those of the core group.
-func isStored(gv schema.GroupVersion, r *metav1.APIResource) bool {
-	computed := (gv.Group == metrics || strings.HasSuffix(gv.Group, "."+metrics)) || gv.Group == "" && r.Name == "componentstatuses" || gv.Group == "events.k8s.io"
-	return !computed && slices.Contains(r.Verbs, "list") && !strings.Contains(r.Name, "/")
+// isComputed reports whether the objects of a resource are made when they are asked for, or are those of another one. There can be a
+// CRD of the name all the same.
+func isComputed(r listed) bool {
+	switch r.GroupResource {
+	case schema.GroupResource{Group: "metrics.k8s.io", Resource: "nodes"}, schema.GroupResource{Group: "metrics.k8s.io", Resource: "pods"},
+		schema.GroupResource{Resource: "componentstatuses"}, schema.GroupResource{Group: "events.k8s.io", Resource: "events"}:
+		return true
+	}
+	return false
 }

@@ -88,6 +88,27 @@ func (c *Cluster) Survivors(ctx context.Context, search SurvivorSearch) (survivo
 	for group, why := range unseen {
 		s.survey.Unseen(group, why)
 	}
+	resources = slices.DeleteFunc(resources, isComputed)
+	if err := s.lookAt(ctx, resources); err != nil {
+		return survivors.Report{}, err
+	}
+	if missing := s.missing(resources); len(missing) > 0 { // they may be new, or have the name of what is computed
+		again, _, err := c.resources()
+		if err != nil {
+			return survivors.Report{}, err
+		}
+		again = slices.DeleteFunc(again, func(r listed) bool { return !missing[r.GroupResource] })
+		if err := s.lookAt(ctx, again); err != nil {
+			return survivors.Report{}, err
+		}
+		resources = slices.Concat(resources, again)
+	}
+	s.tellHidden(resources)
+	return s.survey.Report(), nil
+}
+
+// lookAt reads all objects of resources, but for those that are left out.
+func (s *scan) lookAt(ctx context.Context, resources []listed) error {
 	for _, r := range resources {
 		if why, leftOut := s.LeaveOut[r.String()]; leftOut {
 			s.survey.LeftOut(r.Resource, why)
@@ -95,11 +116,10 @@ func (c *Cluster) Survivors(ctx context.Context, search SurvivorSearch) (survivo
 		}
 		s.look(ctx, r)
 		if ctx.Err() != nil {
-			return survivors.Report{}, ctx.Err()
+			return ctx.Err()
 		}
 	}
-	s.tellHidden(resources)
-	return s.survey.Report(), nil
+	return nil
 }
 
 // scan is one look through the cluster.
@@ -117,7 +137,7 @@ func (s *scan) tellHidden(resources []listed) {
 	hidden := s.hidden(resources)
 	for _, of := range slices.SortedFunc(maps.Keys(hidden), func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) }) {
 		if _, leftOut := s.LeaveOut[of.String()]; !leftOut {
-			s.survey.NotLooked(survivors.Resource{GroupResource: of}, hidden[of], s.survey.NewBatch())
+			s.survey.NotLooked(survivors.Resource{GroupResource: of, Categories: []string{survivors.AnyCategory}}, hidden[of], s.survey.NewBatch())
 		}
 	}
 }

@@ -145,7 +145,7 @@ func (s Situation) unknown(part survivors.Part) (unknown []v1alpha1.Blocker) {
 	if unread := report.Unread(); len(unread) > 0 {
 		unknown = append(unknown, v1alpha1.Blocker{Kind: v1alpha1.ReasonReferencesUnknown,
 			Message: fmt.Sprintf("%s could not be looked at: %s", words.Count(len(unread), "resource"), words.Few(unread, 10)),
-			Action:  "grant list and get on them with what `moult rbac --references` prints, delete an APIService that hides them, or leave them out with the controller's flag --references-except"})
+			Action:  "grant list and get with what `moult rbac --references` prints, delete an APIService that hides them, serve a version of an unserved CRD, or leave them out with the controller's --references-except"})
 	}
 	return unknown
 }
