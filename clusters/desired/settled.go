@@ -20,6 +20,9 @@ import (
 func Settle(base, head *delivery.Cluster) {
 	for _, both := range differing(base, head) {
 		var settled []string
+		if len(both[0]) == 0 || len(both[1]) == 0 {
+			continue // it comes or goes as a whole
+		}
 		for _, u := range slices.Concat(both[0], both[1]) {
 			if u.Settled == nil {
 				break
@@ -31,11 +34,10 @@ func Settle(base, head *delivery.Cluster) {
 			}
 			settled = append(settled, fingerprint)
 		}
-		if n := len(both[0]); n == 0 || len(settled) != n+len(both[1]) {
-			continue
-		}
 		for i, u := range slices.Concat(both[0], both[1]) {
-			u.Fingerprint = settled[i]
+			if len(settled) == len(both[0])+len(both[1]) {
+				u.Fingerprint = settled[i]
+			}
 		}
 	}
 }
