@@ -1,10 +1,12 @@
 package charts
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"text/template"
 
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
 )
@@ -23,28 +25,29 @@ type Dependent struct {
 	File, Text string
 	// HasFiles: files of the chart that are no templates become part of it.
 	HasFiles bool
-	// MayBeAny: a document of it begins with a value, so it need not be what the text shows.
+	// MayBeAny: a value begins a document or stands at the beginning of a line, so what it makes need not be what the text shows.
 	MayBeAny bool
 }
 
-// Dependents are found by reading: a template that takes no open value is the same whatever this is. Values are those beside the chart's
-// own. The error says why it cannot be found out.
-func (c *Chart) Dependents(values map[string]any, open Open) ([]Dependent, error) {
+// Dependents are found by reading: a template that takes no open value is the same whatever this is. The error says why it cannot be found
+// out.
+func (c *Chart) Dependents(ctx context.Context, r Release, open Open) ([]Dependent, error) {
 	o := &opened{Open: open, names: dependenciesOf(c.chart)}
 	if err := o.enter(c.chart); err != nil {
 		return nil, err
 	}
-	o.inTexts = isTemplated(values) || valuesAreTemplated(c.chart)
 	p, err := c.parts()
 	if err != nil {
 		return nil, err
 	}
-	changes := func(one *part) bool { return one.changes }
-	isChanged := false
-	for _, file := range p.files {
-		all := p.within(file, true)
-		isChanged = isChanged || slices.ContainsFunc(all, changes) && slices.ContainsFunc(all, o.reach)
+	if o.inTexts, err = c.rendersTemplates(ctx, r); err != nil {
+		return nil, err
 	}
+	changes := func(one *part) bool { return one.changes }
+	isChanged := slices.ContainsFunc(slices.Concat(p.files, p.notes), func(file string) bool {
+		all := p.within(file, true)
+		return slices.ContainsFunc(all, changes) && slices.ContainsFunc(all, o.reach)
+	})
 	var found []Dependent
 	for _, file := range p.files {
 		if isChanged || slices.ContainsFunc(p.within(file, true), o.reach) {
@@ -54,11 +57,24 @@ func (c *Chart) Dependents(values map[string]any, open Open) ([]Dependent, error
 	return found, nil
 }
 
+// rendersTemplates reports whether a text that the templates render has an action. What takes no open value renders the same texts with any.
+func (c *Chart) rendersTemplates(ctx context.Context, r Release) (found bool, err error) {
+	_, err = Limited(ctx, func() (*Rendering, error) {
+		_, _, err := c.texts(r, template.FuncMap{"tpl": func(text string, _ any) string {
+			found = found || strings.Contains(text, "{{")
+			return text
+		}})
+		return nil, err
+	})
+	return found, err
+}
+
 func (p *parts) dependent(file string) Dependent {
 	d := Dependent{File: file}
 	for _, one := range p.within(file, false) {
 		d.Text += one.text + "\n"
 		d.HasFiles = d.HasFiles || one.hasFiles
+		d.MayBeAny = d.MayBeAny || one.reopens
 	}
 	seen := map[string]bool{}
 	for next := []string{file}; len(next) > 0; next = next[1:] {
@@ -79,7 +95,7 @@ type opened struct {
 
 	// names are those of all dependencies.
 	names []string
-	// inTexts: texts of values are templates, and may take any value.
+	// inTexts: some texts that are rendered are templates, and may take any value.
 	inTexts bool
 }
 
@@ -140,25 +156,14 @@ func (o *opened) isOpen(at []string) bool {
 }
 
 func (o *opened) reach(p *part) bool {
-	return p.all || p.release && o.Release || p.rendersValues && (o.inTexts || p.hasFiles) || slices.ContainsFunc(p.values, o.isOpen)
+	return p.all || p.release && o.Release || p.rendersTexts && o.inTexts || slices.ContainsFunc(p.values, o.isOpen)
 }
 
-func valuesAreTemplated(c *chartv2.Chart) bool {
-	return isTemplated(c.Values) || slices.ContainsFunc(c.Dependencies(), valuesAreTemplated)
-}
-
-func isTemplated(value any) bool {
-	switch v := value.(type) {
-	case string:
-		return strings.Contains(v, "{{")
-	case []any:
-		return slices.ContainsFunc(v, isTemplated)
-	case map[string]any:
-		for _, item := range v {
-			if isTemplated(item) {
-				return true
-			}
-		}
+// AllValues are those of a release, and those that the chart and its dependencies have themselves, one after the other.
+func (c *Chart) AllValues(of map[string]any) []map[string]any {
+	all := []map[string]any{of}
+	for next := []*chartv2.Chart{c.chart}; len(next) > 0; next = next[1:] {
+		all, next = append(all, next[0].Values), append(next, next[0].Dependencies()...)
 	}
-	return false
+	return all
 }

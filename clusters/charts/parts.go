@@ -2,6 +2,7 @@ package charts
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template/parse"
@@ -16,9 +17,10 @@ type part struct {
 	// hasFiles: files of the chart that are no templates become part of it.
 	hasFiles bool
 
-	// opens: a document that it makes begins with a value, so it may be any object. Or it begins with what first includes.
-	opens bool
-	first []string
+	// opens: where it begins a document, or stands at the beginning of a line, a value may make an object of any kind. So may what first
+	// includes. reopens: it has the sign between documents, so wherever it stands.
+	opens, reopens bool
+	first          []string
 	// values are the paths below .Values that it takes. Release: it takes something of .Release. All: it takes what cannot be told by
 	// reading it, so any value.
 	values       [][]string
@@ -27,14 +29,15 @@ type part struct {
 	included, digested []string
 	// changes: it puts something into the values, for templates that come later.
 	changes bool
-	// rendersValues: it takes texts of values for templates.
-	rendersValues bool
+	// rendersTexts: it takes texts for templates.
+	rendersTexts bool
 }
 
-// parts are all of a chart and its dependencies, by their names, and which of them are files. What is defined several times has several.
+// parts are all of a chart and its dependencies, by their names, and which of them are files that make objects. Notes are files that are
+// rendered before or after them, and make none. What is defined several times has several.
 type parts struct {
-	named map[string][]*part
-	files []string
+	named        map[string][]*part
+	files, notes []string
 	// roots are the names that named pieces know the root of all values by: include "x" (dict "context" $). given are the pieces that get it
 	// as their dot.
 	roots, given map[string]bool
@@ -47,7 +50,7 @@ func (c *Chart) parts() (*parts, error) {
 	if err := p.parse(c.chart, trees); err != nil {
 		return nil, err
 	}
-	for _, file := range p.files {
+	for _, file := range slices.Concat(p.files, p.notes) {
 		p.given[file] = true
 	}
 	for known := -1; known < len(p.roots)+len(p.given); { // a piece may hand on what it is given
@@ -55,7 +58,7 @@ func (c *Chart) parts() (*parts, error) {
 		p.named = map[string][]*part{}
 		for name, all := range trees {
 			for _, tree := range all {
-				p.named[name] = append(p.named[name], p.read(tree, p.given[name]))
+				p.named[name] = append(p.named[name], p.read(name, tree))
 			}
 		}
 	}
@@ -73,7 +76,10 @@ func (p *parts) parse(chart *chartv2.Chart, trees map[string][]*parse.Tree) erro
 		for defined, tree := range found {
 			trees[defined] = append(trees[defined], tree)
 		}
-		if !strings.HasPrefix(path.Base(name), "_") && !strings.HasSuffix(name, "NOTES.txt") {
+		switch {
+		case strings.HasSuffix(name, "NOTES.txt"):
+			p.notes = append(p.notes, name)
+		case !strings.HasPrefix(path.Base(name), "_"):
 			p.files = append(p.files, name)
 		}
 	}
@@ -86,10 +92,11 @@ func (p *parts) parse(chart *chartv2.Chart, trees map[string][]*parse.Tree) erro
 }
 
 // read is one part. What is assigned late in a loop may be used early, so it is read twice.
-func (p *parts) read(tree *parse.Tree, root bool) *part {
-	r := &reading{parts: p, rooted: map[string]bool{"$": root}, stale: map[string]bool{"$": true}}
+func (p *parts) read(name string, tree *parse.Tree) *part {
+	root := p.given[name]
+	r := &reading{parts: p, rooted: map[string]bool{"$": root}, stale: map[string]bool{"$": true}, isFile: slices.Contains(p.files, name)}
 	for range 2 {
-		r.part, r.begun = &part{text: tree.Root.String()}, false
+		r.part, r.begun, r.atLine = &part{text: tree.Root.String()}, false, true
 		r.node(tree.Root, root)
 	}
 	return r.part
@@ -122,8 +129,10 @@ type reading struct {
 
 	// rooted are the variables that may be the root of all values, and stale those that may be part of the values.
 	rooted, stale map[string]bool
-	// begun: the document has begun with a text.
-	begun bool
+	// isFile: what it makes is not put into something else.
+	isFile bool
+	// begun: the document has begun with a text. atLine: what comes is at the beginning of a line.
+	begun, atLine bool
 	// digest: only a checksum of what is read becomes part of the text.
 	digest bool
 }
@@ -138,24 +147,17 @@ func (r *reading) node(n parse.Node, root bool) {
 			}
 		}
 	case *parse.TextNode:
-		if text := strings.TrimSpace(string(n.Text)); text != "" {
-			r.begun = !strings.HasSuffix(text, "---")
-		}
+		r.words(string(n.Text))
 	case *parse.ActionNode:
 		known := len(r.included)
-		if r.pipe(n.Pipe, root); len(n.Pipe.Decl) > 0 || r.begun || functionOf(n.Pipe.Cmds[0]) == "fail" {
-			break
-		}
-		if functionOf(n.Pipe.Cmds[0]) == "include" {
-			r.first = append(r.first, r.included[known:]...)
-		} else {
-			r.opens, r.begun = true, true
+		if r.pipe(n.Pipe, root); len(n.Pipe.Decl) == 0 && functionOf(n.Pipe.Cmds[0]) != "fail" {
+			r.gives(n.Pipe, r.included[known:])
 		}
 	case *parse.TemplateNode:
 		if r.pipe(n.Pipe, root) {
 			r.given[n.Name] = true
 		}
-		if !r.begun {
+		if !r.begun || r.atLine {
 			r.first = append(r.first, n.Name)
 		}
 		r.included = append(r.included, n.Name)
@@ -168,6 +170,43 @@ func (r *reading) node(n parse.Node, root bool) {
 	}
 }
 
+var (
+	// betweenDocuments is the sign, and remark a comment of YAML.
+	betweenDocuments = regexp.MustCompile(`(?m)^---`)
+	remark           = regexp.MustCompile(`(?m)^\s*#.*$`)
+)
+
+// words are a text of the template.
+func (r *reading) words(text string) {
+	if found := betweenDocuments.FindAllStringIndex(text, -1); found != nil {
+		r.begun, r.reopens = false, r.reopens || !r.isFile
+		text = text[found[len(found)-1][1]:]
+		r.atLine = true
+	}
+	if text != "" {
+		r.begun = r.begun || strings.TrimSpace(remark.ReplaceAllString(text, "")) != ""
+		r.atLine = strings.HasSuffix(text, "\n") || r.atLine && strings.TrimSpace(text) == ""
+	}
+}
+
+// gives notes that a value becomes part of the text, or a part that is included.
+func (r *reading) gives(p *parse.PipeNode, included []string) {
+	last := p.Cmds[len(p.Cmds)-1]
+	isIndented := false
+	if f := functionOf(last); f == "indent" || f == "nindent" {
+		by, is := last.Args[len(last.Args)-1].(*parse.NumberNode)
+		isIndented, r.atLine = is && by.Text != "0", r.atLine || f == "nindent"
+	}
+	switch isInside := r.begun && (!r.atLine || isIndented); {
+	case isInside:
+	case functionOf(p.Cmds[0]) == "include":
+		r.first = append(r.first, included...)
+	default:
+		r.opens, r.begun = true, true
+	}
+	r.atLine = false
+}
+
 func (r *reading) branch(n *parse.BranchNode, root, moves bool) {
 	of := r.pipe(n.Pipe, root)
 	if !moves {
@@ -175,6 +214,9 @@ func (r *reading) branch(n *parse.BranchNode, root, moves bool) {
 	}
 	before := r.begun
 	r.node(n.List, of)
+	if n.NodeType == parse.NodeRange {
+		r.node(n.List, of) // as after the first time
+	}
 	after := r.begun
 	r.begun = before
 	r.node(n.ElseList, root)

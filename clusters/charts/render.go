@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"text/template"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
@@ -68,17 +69,9 @@ func (c *Chart) render(r Release) (rendering *Rendering, err error) {
 			err = fmt.Errorf("the chart breaks Helm: %v", caught)
 		}
 	}()
-	again, err := load(c.files) // rendering changes a chart
+	again, rendered, err := c.texts(r, nil)
 	if err != nil {
 		return nil, err
-	}
-	values, err := again.prepare(r)
-	if err != nil {
-		return nil, err
-	}
-	rendered, err := engine.Engine{CustomTemplateFuncs: functions()}.Render(again.chart, values)
-	if err != nil {
-		return nil, inOneLine(err)
 	}
 	rendering = &Rendering{}
 	for _, name := range slices.Sorted(maps.Keys(rendered)) {
@@ -90,6 +83,24 @@ func (c *Chart) render(r Release) (rendering *Rendering, err error) {
 		}
 	}
 	return rendering, rendering.addCRDs(again)
+}
+
+// texts are what the templates become, by their files, with functions in the place of others. The chart is the one that was rendered, since
+// that changes it.
+func (c *Chart) texts(r Release, others template.FuncMap) (again *Chart, rendered map[string]string, err error) {
+	if again, err = load(c.files); err != nil {
+		return nil, nil, err
+	}
+	values, err := again.prepare(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := functions()
+	maps.Copy(all, others)
+	if rendered, err = (engine.Engine{CustomTemplateFuncs: all}).Render(again.chart, values); err != nil {
+		return nil, nil, inOneLine(err)
+	}
+	return again, rendered, nil
 }
 
 // prepare leaves out the dependencies that are switched off, and puts the values together.

@@ -11,8 +11,9 @@ import (
 var (
 	// handOn give what they are given to a part, or keep it; nothing is read of it.
 	handOn = []string{"include", "tpl", "dict", "list", "tuple"}
-	// change put something into the first of what they are given.
-	change = []string{"set", "unset", "merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"}
+	// change put something into the first of what they are given. join do so with the maps in it, too, which may be part of another one.
+	change = []string{"set", "unset"}
+	join   = []string{"merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"}
 	// make give a map that is part of nothing else.
 	create = []string{"dict", "deepCopy", "mustDeepCopy", "fromYaml", "fromJson", "omit", "pick"}
 	// methods are those of all values together.
@@ -56,8 +57,8 @@ func (r *reading) command(c *parse.CommandNode, root, piped bool) (isRoot bool) 
 			}
 		}
 	case function == "tpl":
-		r.rendersValues = true
-	case slices.Contains(change, function) && (len(args) == 0 || !r.isFresh(args[0])):
+		r.rendersTexts = true
+	case slices.Contains(join, function), slices.Contains(change, function) && (len(args) == 0 || !r.isFresh(args[0])):
 		r.changes = true
 	}
 	if given && !slices.Contains(handOn, function) {
@@ -106,17 +107,17 @@ const unknownName = "*"
 func (r *reading) include(name parse.Node) (names []string) {
 	if text, is := name.(*parse.StringNode); is {
 		names = []string{text.Text}
-	} else if pipe, is := name.(*parse.PipeNode); is && len(pipe.Cmds) == 1 && functionOf(pipe.Cmds[0]) == "print" {
-		last, _ := pipe.Cmds[0].Args[len(pipe.Cmds[0].Args)-1].(*parse.StringNode)
+	} else if pipe, is := name.(*parse.PipeNode); is && len(pipe.Cmds) == 1 && functionOf(pipe.Cmds[0]) == "print" && len(pipe.Cmds[0].Args) == 3 {
+		base, last := pipe.Cmds[0].Args[1].String(), textOf(pipe.Cmds[0].Args[2])
 		for _, file := range r.files {
-			if last != nil && strings.HasPrefix(last.Text, "/") && strings.HasSuffix(file, last.Text) {
+			if strings.TrimPrefix(base, "$") == ".Template.BasePath" && strings.HasSuffix(file, "/templates"+last) {
 				names = append(names, file)
 			}
 		}
 	}
 	switch {
 	case len(names) == 0:
-		r.all, r.opens = true, true
+		r.all, r.reopens = true, true
 	case r.digest:
 		r.digested = append(r.digested, names...)
 	default:
@@ -143,7 +144,7 @@ func (r *reading) value(n parse.Node, root bool) bool {
 	case *parse.PipeNode:
 		return r.pipe(n, root)
 	case *parse.StringNode:
-		r.all = r.all || strings.Contains(n.Text, "{{") // tpl may make a template of it
+		r.reopens = r.reopens || strings.Contains(n.Text, "---")
 	}
 	return false
 }
@@ -152,7 +153,7 @@ func (r *reading) value(n parse.Node, root bool) bool {
 func (r *reading) fields(names []string) bool {
 	at := slices.Index(names, "Values")
 	switch {
-	case at >= 0 && at+1 < len(names) && slices.Contains(methods, names[at+1]):
+	case slices.ContainsFunc(names, func(name string) bool { return slices.Contains(methods, name) }):
 		r.all = true
 	case at >= 0:
 		r.values = append(r.values, names[at+1:])

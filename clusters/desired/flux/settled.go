@@ -26,13 +26,13 @@ func (o Objects) Settled(ctx context.Context, r helm.Renderer, by *delivery.Obje
 	opening := helm.NewOpening(variable)
 	release := charts.Release{Name: opening.Release(releaseName(by)), Namespace: opening.Release(cmp.Or(by.Text("spec", "targetNamespace"), by.GetNamespace())), Upgrade: true}
 	own, _ := opening.Value(nil, spec["values"]).(map[string]any)
-	for _, field := range []string{"values", "chart", "chartRef"} {
-		delete(spec, field)
-	}
+	delete(spec, "values")
 	text, err := json.Marshal(spec)
-	reference, isElsewhere := o.ReferenceOf(by)
+	delete(spec, "chart")
+	delete(spec, "chartRef")
+	_, isElsewhere := o.ReferenceOf(by)
 	switch {
-	case err != nil || variable.Match(text) || variable.MatchString(reference.Name+reference.Version):
+	case err != nil || variable.Match(text):
 		return nil, nil, errors.New("there are variables in more than its values")
 	case !isElsewhere, by.Field("spec", "kubeConfig") != nil:
 		return nil, nil, charts.ErrNotAsked

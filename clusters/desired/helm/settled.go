@@ -3,32 +3,36 @@ package helm
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/commands"
 	"github.com/moult-dev/moult/clusters/desired/detect"
+	"github.com/moult-dev/moult/clusters/desired/kinds"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // Settled is what a chart makes whatever the open values of a release are, with other objects that bring nothing. The error names a template
 // that may bring something, and may depend on an open value. Such a value counts as a word: it is taken for no manifest.
 func (r Renderer) Settled(ctx context.Context, chart *charts.Chart, release charts.Release, o *Opening) (*charts.Rendering, error) {
-	text, err := json.Marshal(release.Values)
-	if err != nil || isAboutCRDs(text) || detect.Tool.Match(text) || detect.Installer.Match(text) {
-		return nil, errors.Join(err, errors.New("there are manifests among its values"))
+	for _, values := range chart.AllValues(release.Values) {
+		if text, err := yaml.Marshal(values); err != nil || mayBring(text) {
+			return nil, errors.Join(err, errors.New("there are manifests or commands among its values"))
+		}
 	}
 	if missing := chart.Missing(); len(missing) > 0 {
 		return nil, &charts.MissingError{Dependency: missing[0]}
 	}
-	dependents, err := []charts.Dependent(nil), o.err
-	if err == nil {
-		dependents, err = chart.Dependents(release.Values, o.open)
+	if o.err != nil {
+		return nil, o.err
 	}
+	dependents, err := chart.Dependents(ctx, release, o.open)
 	if err != nil {
 		return nil, err
 	}
@@ -40,20 +44,31 @@ func (r Renderer) Settled(ctx context.Context, chart *charts.Chart, release char
 	return r.Render(ctx, chart, release)
 }
 
-func isAboutCRDs(text []byte) bool {
-	return bytes.Contains(text, []byte("CustomResourceDefinition")) || detect.CRD.Match(text) || detect.EncodedCRD.Match(text)
+// mayBring reports whether a text may hold CRDs, or something that brings some.
+func mayBring(text []byte) bool {
+	return bytes.Contains(text, []byte("CustomResourceDefinition")) || detect.CRD.Match(text) || detect.EncodedCRD.Match(text) || brings.Match(text) ||
+		commands.In("object.yaml", text).About != ""
 }
+
+// brings finds an object that has more applied than it holds, a program that may do that, and a text of several documents.
+var brings = regexp.MustCompile(`(?m)apiVersion\W{1,9}(?:argoproj\.io|[a-z.]+\.fluxcd\.io|` + strings.Join(words.Of(installers, regexp.QuoteMeta), "|") + `)/` +
+	`|\b(?:kubectl|oc|clusterctl|kustomize|helmfile)\b|\bhelm\W{1,9}(?:install|upgrade|template|pull)\b|^\s*---\s*$`)
+
+// installers are the groups of all objects whose controllers install something. Of webhooks and policies, each operator has some.
+var installers = slices.DeleteFunc(kinds.InstallerGroups(), func(group string) bool { return group == "admissionregistration.k8s.io" })
 
 // isPlain reports whether a template makes objects that bring no others, whatever its values are.
 func isPlain(d charts.Dependent) bool {
-	text := []byte(detect.WithoutComments(d.Text))
-	if d.HasFiles || d.MayBeAny || isAboutCRDs(text) || detect.Tool.Match(text) || detect.Installer.Match(text) || commands.In("object.yaml", text).About != "" {
+	text := []byte(separator.ReplaceAllString(detect.WithoutComments(d.Text), ""))
+	if d.HasFiles || d.MayBeAny || mayBring(text) || !kind.Match(text) {
 		return false
 	}
 	return !slices.ContainsFunc(kind.FindAllSubmatch(text, -1), func(found [][]byte) bool { return !isPlainKind(string(found[1])) })
 }
 
 var (
+	// separator stands between documents.
+	separator = regexp.MustCompile(`(?m)^---\s*$`)
 	// kind finds the kind of an object, or of one that it refers to.
 	kind = regexp.MustCompile(`\bkind["']?\s*:[ \t]*([^\n,]*)`)
 	// action is what a template does, and branching one that only decides which of several texts there is.
