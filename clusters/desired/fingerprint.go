@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/moult-dev/moult/clusters/desired/appset"
 	"github.com/moult-dev/moult/clusters/desired/deciding"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
@@ -25,6 +26,13 @@ func (f *follower) fingerprint(s delivery.Unseen, holder *delivery.Unit, h hidde
 		p.Write("in", holder.Name)
 	}
 	p.object(s.By)
+	if appset.HoldsKey(s.By.Field("spec", "generators"), "clusters") { // some of the clusters may be known here
+		for _, object := range p.cluster.Objects() {
+			if appset.IsCluster(object) {
+				p.Write("cluster", jsonOf(object.Object)) // its labels, too
+			}
+		}
+	}
 	p.inputs(h.inputs)
 	if f.known.Templated[s.By] && holder != nil {
 		p.variablesOf(holder.By)

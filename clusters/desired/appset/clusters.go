@@ -38,7 +38,7 @@ func Clusters(file string, content []byte) ([]Cluster, error) {
 	}
 	byName := map[string]Cluster{}
 	for _, secret := range read.Objects {
-		if secret.GetKind() != "Secret" || secret.GetLabels()[secretType] != "cluster" {
+		if !IsCluster(secret) {
 			continue
 		}
 		one := Cluster{Labels: secret.GetLabels(), Annotations: secret.GetAnnotations()}
@@ -58,6 +58,11 @@ func Clusters(file string, content []byte) ([]Cluster, error) {
 	}
 	slices.SortFunc(all, func(a, b Cluster) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil
+}
+
+// IsCluster reports whether an object is a Secret about a cluster.
+func IsCluster(object *delivery.Object) bool {
+	return object.Is("", "Secret") && object.GetLabels()[secretType] == "cluster"
 }
 
 // textIn is an entry of a Secret, empty if there is none.

@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +44,30 @@ func TestClusterGeneratorsRunWithTheSecretsOfTheClusters(t *testing.T) {
 			code, out, errOut := previewed(t, append([]string{"--base", "base", "--head", "head", "--entry", "apps", "--offline"}, c.args...)...)
 			g.Expect(code).To(Equal(c.code), out+errOut)
 			g.Expect(out + errOut).To(ContainSubstring(c.says))
+		})
+	}
+}
+
+// Without --cluster-secrets, a Secret about a cluster decides what the cluster generator gives.
+func TestASecretAboutAClusterDecides(t *testing.T) {
+	for name, c := range map[string]struct {
+		head string
+		code int
+	}{
+		"as it was":             {fleetSecrets, cli.ExitDone},
+		"another label":         {strings.Replace(fleetSecrets, "env: test", "env: prod", 1), cli.ExitUnknown},
+		"another name":          {strings.Replace(fleetSecrets, "name: one, server", "name: two, server", 1), cli.ExitUnknown},
+		"a Secret of something": {fleetSecrets + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: three}\n", cli.ExitDone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := files{}
+			for side, secrets := range map[string]string{"base": fleetSecrets, "head": c.head} {
+				f[side+"/apps/s.yaml"], f[side+"/apps/fleet.yaml"] = fleetSet, secrets
+				f[side+"/o/one/w.yaml"], f[side+"/o/two/w.yaml"] = widgetsCRD, without
+			}
+			g := clitest.InRepository(t, f)
+			code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--entry", "apps", "--offline")
+			g.Expect(code).To(Equal(c.code), out+errOut)
 		})
 	}
 }
