@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -38,8 +39,8 @@ func Local(dir, root string) []string {
 // inflating is the kind of what configures a generator that takes in charts.
 const inflating = "HelmChartInflationGenerator"
 
-// function is the annotation that names a program to be run as a generator or a transformer, which may read any file.
-const function = "config.kubernetes.io/function"
+// function is the annotation that names a program to be run as a generator or a transformer, which may read any file. It has an older name.
+var function = regexp.MustCompile(`config\.(kubernetes|k8s)\.io/function`)
 
 // mayTakeCharts reports whether a kustomization takes in charts or runs a program, or a file that configures its generators does.
 func mayTakeCharts(file string) bool {
@@ -49,13 +50,13 @@ func mayTakeCharts(file string) bool {
 		return true
 	}
 	takes := func(name string) bool {
-		if slices.Contains(textsOf([]byte(name)), inflating) || strings.Contains(name, function) { // it may be written in place of a file
+		if slices.Contains(textsOf([]byte(name)), inflating) || function.MatchString(name) { // it may be written in place of a file
 			return true
 		}
 		at := filepath.Join(filepath.Dir(file), filepath.FromSlash(name))
 		content, err := ReadRegular(at)
 		isFolder := err != nil && isDir(at)
-		return isFolder || err == nil && (slices.Contains(textsOf(content), inflating) || bytes.Contains(content, []byte(function)))
+		return isFolder || err == nil && (slices.Contains(textsOf(content), inflating) || function.Match(content))
 	}
 	return read[helmCharts] != nil || read[helmChartInflation] != nil || slices.ContainsFunc(configurations(read), takes)
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -14,6 +15,7 @@ func TestBesideAProgramEachFileMayBeBuilt(t *testing.T) {
 		folder bool
 	}{
 		"in a file":            {map[string]string{"kustomization.yaml": "generators: [g.yaml]\n", "g.yaml": generator, "gen.sh": "echo"}, true},
+		"by an older name":     {map[string]string{"kustomization.yaml": "generators: [g.yaml]\n", "g.yaml": strings.Replace(generator, "kubernetes", "k8s", 1), "gen.sh": "echo"}, true},
 		"in the kustomization": {map[string]string{"kustomization.yaml": "transformers:\n- |\n  kind: Any\n  metadata: {annotations: {config.kubernetes.io/function: 'exec: {path: ./gen.sh}'}}\n", "gen.sh": "echo"}, true},
 		"none":                 {map[string]string{"kustomization.yaml": "transformers: [g.yaml]\n", "g.yaml": "apiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: g}\n", "gen.sh": "echo"}, false},
 	} {
