@@ -89,6 +89,7 @@ func TestVariablesAreSubstitutedAsFarAsTheyAreKnown(t *testing.T) {
 		"from one that comes later":      {"postBuild: {substituteFrom: [{kind: ConfigMap, name: settings}]}", "x: '${one}'", files{"entry/s.yaml": flux("z", "path: ./settings"), "settings/s.yaml": settings}, "x=from-map", nil},
 		"given and from a ConfigMap":     {"postBuild: {substitute: {one: '1'}, substituteFrom: [{kind: ConfigMap, name: settings}]}", "x: '${one} ${two}'", files{"entry/s.yaml": settings}, "x=1 from-map", nil},
 		"from one that is not here":      {"postBuild: {substituteFrom: [{kind: ConfigMap, name: settings}]}", "x: '${one}'", nil, "x=${one}", []string{"VariableUnknown info entry/a.yaml:4"}},
+		"from one that is encrypted":     {"postBuild: {substituteFrom: [{kind: ConfigMap, name: settings}]}", "x: '${one}'", files{"entry/s.yaml": strings.Replace(settings, "from-map", "'ENC[x]'", 1)}, "x=${one}", []string{"VariableUnknown info entry/a.yaml:4"}},
 		"from a Secret":                  {"postBuild: {substituteFrom: [{kind: Secret, name: settings}]}", "x: '${one}'", nil, "x=${one}", []string{"VariableUnknown info entry/a.yaml:4"}},
 		"from a Secret, but not used":    {"postBuild: {substituteFrom: [{kind: Secret, name: settings}]}", "x: one", nil, "x=one", nil},
 		"from a Secret, and given":       {"postBuild: {substitute: {one: '1'}, substituteFrom: [{kind: Secret, name: settings}]}", "x: 'a-${one}'", nil, "x=a-1", nil},

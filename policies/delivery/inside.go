@@ -16,7 +16,8 @@ import (
 
 // Inside are the CRDs that an object holds for somebody else to apply. They are objects in its fields, as in a
 // ManifestWork, or text, as in a ConfigMap of a ClusterResourceSet. Unread are texts that hold CRDs and cannot be read
-// as manifests, such as templates, or that are packed in a way that is not unpacked here.
+// as manifests, such as templates, or that are packed in a way that is not unpacked here. Encrypted texts are among them, where an
+// object may be for that.
 func (o *Object) Inside() (crds []*Object, unread []string) {
 	if o.IsCRD() {
 		return nil, nil
@@ -116,6 +117,10 @@ func (s *insides) look(value any, depth int) {
 
 // text looks into a text, which may be packed as in a Secret.
 func (s *insides) text(text string, depth int) {
+	if strings.HasPrefix(text, Encrypted) && s.holder.isForOthers() {
+		s.unread = append(s.unread, text)
+		return
+	}
 	if !holdsCRD(text) {
 		packed := text
 		if text = unpacked(packed); isPacked(text) {
@@ -139,6 +144,16 @@ func (s *insides) text(text string, depth int) {
 			s.look(value, depth+1)
 		}
 	}
+}
+
+// Encrypted is what a value begins with that SOPS has encrypted.
+const Encrypted = "ENC["
+
+// isForOthers reports whether an object may hold manifests, as those of a ClusterResourceSet do. Such Secrets have a type of their own.
+func (o *Object) isForOthers() bool {
+	kind := o.Text("type")
+	isOwn := kind != "" && kind != "Opaque" && !strings.Contains(kind, "kubernetes.io/")
+	return o.Is("", "ConfigMap") || o.Is("", "Secret") && isOwn
 }
 
 // unpacked is what is in base64, and maybe in gzip or bzip2, as ConfigMaps of Cluster API's operator and of charts have it; empty for what

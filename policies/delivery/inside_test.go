@@ -41,6 +41,10 @@ func TestTheCRDsInsideOfAnObject(t *testing.T) {
 		"words about CRDs":         {map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "A CustomResourceDefinition is of apiextensions.k8s.io"}}, 0, 0},
 		"a rule of RBAC":           {map[string]any{"kind": "ClusterRole", "rules": []any{map[string]any{"apiGroups": []any{"apiextensions.k8s.io"}, "resources": []any{"customresourcedefinitions"}}}}, 0, 0},
 		"what kubectl has applied": {map[string]any{"kind": "ConfigMap", "metadata": map[string]any{"annotations": map[string]any{"a": heldCRD}}}, 0, 0},
+		"an encrypted text":        {map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "ENC[x]", "b": "no ENC[x]"}}, 0, 1},
+		"an encrypted password":    {map[string]any{"kind": "Secret", "type": "Opaque", "data": map[string]any{"a": "ENC[x]"}}, 0, 0},
+		"an encrypted key":         {map[string]any{"kind": "Secret", "type": "kubernetes.io/tls", "data": map[string]any{"a": "ENC[x]"}}, 0, 0},
+		"an encrypted manifest":    {map[string]any{"kind": "Secret", "type": "addons.cluster.x-k8s.io/resource-set", "data": map[string]any{"a": "ENC[x]"}}, 0, 1},
 		"a CRD itself":             {crd, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

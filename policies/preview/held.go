@@ -99,7 +99,7 @@ func (h *holder) cluster(name string, other *holder) delivery.Cluster {
 		unit.Objects = append(unit.Objects, crd)
 	}
 	if len(h.unread) > 0 {
-		unseen("it holds CRDs in a text that cannot be read as manifests")
+		unseen("it may hold CRDs in a text that cannot be read as manifests")
 	}
 	if other != nil && h.asks() != other.asks() {
 		c.Unseen = append(c.Unseen, delivery.Unseen{Name: name, By: h.by, Why: delivery.AsksOtherwise, Fingerprint: h.asks()})

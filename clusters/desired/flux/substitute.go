@@ -52,13 +52,13 @@ func substitute(object *delivery.Object, values map[string]string, complete bool
 }
 
 // variables are what Flux puts in place of ${…}, those of substitute over those of substituteFrom. From a Secret, or
-// from a ConfigMap that is not in this repository, they cannot be known: then some are missing.
+// from a ConfigMap that is encrypted or not in this repository, they cannot be known: then some are missing.
 func (o Objects) variables(by *delivery.Object) (values map[string]string, missing []string) {
 	values = map[string]string{}
 	for _, from := range by.Entries("spec", "postBuild", "substituteFrom") {
 		kind, name := from.Text("kind"), from.Text("name")
 		found := o.Held("ConfigMap", by.GetNamespace(), name)
-		if kind != "ConfigMap" || found == nil {
+		if kind != "ConfigMap" || found == nil || strings.Contains(fmt.Sprint(found.Field("data")), delivery.Encrypted) {
 			missing = append(missing, kind+" "+name)
 			continue
 		}

@@ -42,7 +42,7 @@ func (s *scan) crdsOf(where string, object *delivery.Object) []*delivery.Object 
 	}
 	held, unread := object.Inside()
 	for i, text := range unread {
-		s.hidden(filepath.Join(s.tree.Root, filepath.FromSlash(where)), []byte(text), fmt.Sprintf("%s holds CRDs in a text that cannot be read (%d)", object.Holder(), i+1))
+		s.hidden(filepath.Join(s.tree.Root, filepath.FromSlash(where)), []byte(text), fmt.Sprintf("%s may hold CRDs in a text that cannot be read (%d)", object.Holder(), i+1))
 	}
 	if asks := object.Asks(); len(held) > 0 && asks != "" {
 		s.hidden(filepath.Join(s.tree.Root, filepath.FromSlash(where)), []byte(asks), delivery.AsksOtherwise)
