@@ -34,7 +34,7 @@ type Options struct {
 	// Root, if set, is the folder that no file is read outside of: the repository's.
 	Root string
 	// Inflate, if set, renders a chart that a kustomization of a folder names, whose own charts are in home, a path from there.
-	// Nil is as Kustomize without --enable-helm.
+	// Nil is as Kustomize without --enable-helm, and without plug-ins: what ksops decrypts is then not seen.
 	Inflate func(dir, home string, chart types.HelmChart) ([]byte, error)
 	// Partly builds all but the remote bases, charts and generated objects that cannot be had here, if there are any.
 	Partly bool
@@ -100,7 +100,12 @@ func (f *folder) render(s *schemas) (*Rendering, error) {
 	}
 	places := &places{folder: f, ids: built.AllIds(), whole: s == nil}
 	objects, err := objectsOf(built, s, places.of)
-	if err != nil {
+	switch {
+	case errors.Is(err, errSchemas):
+		return nil, err
+	case read.sealed && (read.copies() || slices.ContainsFunc(objects, leaks)):
+		return nil, errSealed
+	case err != nil:
 		return nil, err
 	}
 	return &Rendering{Name: f.dir, Objects: objects, Files: read.files(), lacks: read.lacks}, nil
@@ -141,6 +146,9 @@ func (f *folder) build(origins bool, s *schemas) (read *overlay, built resmap.Re
 		s.readAhead(all, root.String())
 	}
 	built, err = build(overlay, root.String(), remotes)
+	if err != nil && overlay.sealed && OnlyHere(err) == "" {
+		return nil, nil, errSealed // a patch may be for what is decrypted
+	}
 	if err != nil {
 		return nil, nil, cmp.Or(f.holdsNone(disk, root.String(), hasAnything), err)
 	}

@@ -29,11 +29,13 @@ type overlay struct {
 	edit     func(file string, content []byte) ([]byte, error)
 	remotes  *remotes
 	inflater func(dir, home string, chart types.HelmChart) ([]byte, error)
-	inflated map[string][]byte // manifests of charts, by the paths that stand for them
+	inflated map[string][]byte // manifests of charts and of ksops, by the paths that stand for them
 	read     map[string]bool
 	schemas  *schemas // those that Kustomize does not get, nil if it gets all
 	omitted  omitted
 	lacks    []string // what was left out
+	sealed   bool     // some of what is built is encrypted
+	builtBy  []builtBy
 }
 
 // ReadFile is how Kustomize reads everything but remote files.
@@ -56,6 +58,9 @@ func (o *overlay) ReadFile(name string) ([]byte, error) {
 	}
 	if err == nil && o.edit != nil && isKustomization(name) {
 		content, err = o.edit(name, content)
+	}
+	if err == nil && isKustomization(name) {
+		content, err = o.decrypted(name, content)
 	}
 	if err == nil && isKustomization(name) {
 		content, err = o.leaveOut(content)

@@ -1,9 +1,11 @@
 package render
 
 import (
+	"bytes"
 	"encoding/json"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/types"
@@ -20,7 +22,7 @@ func (o *overlay) together(file string, content []byte) []byte {
 		return content // Kustomize will tell
 	}
 	var patches []types.Patch
-	var before []json.RawMessage // what the last of these does to a spec, nil if that is something else
+	var before []operation // what the last of these does to a spec, nil if that is something else
 	for _, patch := range k.Patches {
 		operations := o.ofSpec(filepath.Dir(file), patch)
 		if last := len(patches) - 1; operations != nil && before != nil && reflect.DeepEqual(patch.Target, patches[last].Target) {
@@ -47,17 +49,36 @@ func (o *overlay) together(file string, content []byte) []byte {
 
 // ofSpec are the operations of a JSON patch that changes nothing but the spec of its target, nil for every other patch. The patches
 // behind it select the same as before.
-func (o *overlay) ofSpec(dir string, patch types.Patch) (operations []json.RawMessage) {
+func (o *overlay) ofSpec(dir string, patch types.Patch) []operation {
+	if patch.Target == nil || patch.Options != nil {
+		return nil
+	}
+	operations := o.operations(dir, patch)
+	isOther := func(way json.RawMessage) bool { return !bytes.HasPrefix(way, []byte(`"/spec/`)) }
+	if slices.ContainsFunc(operations, func(one operation) bool { return isOther(one["path"]) || one["from"] != nil && isOther(one["from"]) }) {
+		return nil
+	}
+	return operations
+}
+
+// isElsewhere reports whether a file is none of a kustomization's folder: Kustomize asks for it over HTTP, whatever lies there.
+func isElsewhere(path string) bool { return strings.Contains(path, ":") || filepath.IsAbs(path) }
+
+// operation is one of a JSON patch, whose keys are not the same in capitals.
+type operation map[string]json.RawMessage
+
+// operations are those of a JSON patch of this folder, nil for every other patch.
+func (o *overlay) operations(dir string, patch types.Patch) (operations []operation) {
 	text := []byte(strings.TrimSpace(patch.Patch))
 	if patch.Path != "" {
 		var err error
+		if isElsewhere(patch.Path) {
+			return nil
+		}
 		if text, err = o.FileSystem.ReadFile(filepath.Join(dir, patch.Path)); err != nil {
 			return nil
 		}
 		o.read[filepath.Join(dir, patch.Path)] = true
-	}
-	if patch.Target == nil || patch.Options != nil {
-		return nil
 	}
 	if !strings.HasPrefix(string(text), "[") {
 		raw, err := unpacking.YAMLToJSON(text)
@@ -66,14 +87,8 @@ func (o *overlay) ofSpec(dir string, patch types.Patch) (operations []json.RawMe
 		}
 		text = raw
 	}
-	var ways []struct{ Path, From string }
-	if json.Unmarshal(text, &ways) != nil || json.Unmarshal(text, &operations) != nil {
+	if json.Unmarshal(text, &operations) != nil {
 		return nil
-	}
-	for _, way := range ways {
-		if !strings.HasPrefix(way.Path, "/spec/") || way.From != "" && !strings.HasPrefix(way.From, "/spec/") {
-			return nil
-		}
 	}
 	return operations
 }
