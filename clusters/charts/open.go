@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template"
@@ -40,11 +41,12 @@ func (c *Chart) Dependents(ctx context.Context, r Release, open Open) ([]Depende
 	if err != nil {
 		return nil, err
 	}
-	if o.inTexts, err = c.rendersTemplates(ctx, r); err != nil {
+	changesInTexts := false
+	if o.inTexts, changesInTexts, err = c.rendersTemplates(ctx, r); err != nil {
 		return nil, err
 	}
 	changes := func(one *part) bool { return one.changes }
-	isChanged := slices.ContainsFunc(slices.Concat(p.files, p.notes), func(file string) bool {
+	isChanged := changesInTexts || slices.ContainsFunc(slices.Concat(p.files, p.notes), func(file string) bool {
 		all := p.within(file, true)
 		return slices.ContainsFunc(all, changes) && slices.ContainsFunc(all, o.reach)
 	})
@@ -57,17 +59,22 @@ func (c *Chart) Dependents(ctx context.Context, r Release, open Open) ([]Depende
 	return found, nil
 }
 
-// rendersTemplates reports whether a text that the templates render has an action. What takes no open value renders the same texts with any.
-func (c *Chart) rendersTemplates(ctx context.Context, r Release) (found bool, err error) {
+// rendersTemplates reports whether a text that the templates render has an action, and whether that may change values. What takes no open
+// value renders the same texts with any.
+func (c *Chart) rendersTemplates(ctx context.Context, r Release) (found, changing bool, err error) {
 	_, err = Limited(ctx, func() (*Rendering, error) {
 		_, _, err := c.texts(r, template.FuncMap{"tpl": func(text string, _ any) string {
-			found = found || strings.Contains(text, "{{")
+			isTemplate := strings.Contains(text, "{{")
+			found, changing = found || isTemplate, changing || isTemplate && changer.MatchString(text)
 			return text
 		}})
 		return nil, err
 	})
-	return found, err
+	return found, changing, err
 }
+
+// changer finds a function that may change values, or a part that may.
+var changer = regexp.MustCompile(`\b(?:include|template|` + strings.Join(slices.Concat(change, join), "|") + `)\b`)
 
 func (p *parts) dependent(file string) Dependent {
 	d := Dependent{File: file}

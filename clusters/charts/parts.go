@@ -212,6 +212,9 @@ func (r *reading) branch(n *parse.BranchNode, root, moves bool) {
 	if !moves {
 		of = root
 	}
+	for _, variable := range n.Pipe.Decl {
+		r.stale[variable.Ident[0]] = r.stale[variable.Ident[0]] || n.NodeType == parse.NodeRange // it is what is in the other
+	}
 	before := r.begun
 	r.node(n.List, of)
 	if n.NodeType == parse.NodeRange {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/moult-dev/moult/clusters/desired/argocd"
+	"github.com/moult-dev/moult/clusters/desired/commands"
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
@@ -55,7 +56,7 @@ func (f *follower) madeOf(h *hidden, dirs []string, needNot func(*delivery.Objec
 // decidesNothing reports whether a manifest decides about no CRD.
 func decidesNothing(object *delivery.Object) bool {
 	crds, unread := object.Inside()
-	return !kinds.Matters(object) && !kinds.Installs(object) && len(crds)+len(unread) == 0 && commandsIn(object) == ""
+	return !kinds.Matters(object) && !kinds.Installs(object) && len(crds)+len(unread) == 0 && commands.InObject(object) == ""
 }
 
 // isCompared is for manifests beside a part that cannot be had: they are among the objects of the unit.

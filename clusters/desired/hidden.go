@@ -9,6 +9,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/desired/argocd"
 	"github.com/moult-dev/moult/clusters/desired/artifact"
+	"github.com/moult-dev/moult/clusters/desired/commands"
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
@@ -162,7 +163,7 @@ func (f *follower) hideFolder(ctx context.Context, h *hidden, dir, way string, b
 		h.widen(made.scope)
 		return
 	}
-	refers := slices.ContainsFunc(rendering.Objects, func(o *delivery.Object) bool { return kinds.Installs(o) || commandsIn(o) != "" })
+	refers := slices.ContainsFunc(rendering.Objects, func(o *delivery.Object) bool { return kinds.Installs(o) || commands.InObject(o) != "" })
 	for _, object := range rendering.Objects {
 		raw, err := object.MarshalJSON()
 		if isReferredTo := refers && slices.Contains(kinds.Decisive, object.GetKind()); err == nil && (isReferredTo || !decidesNothing(object)) {

@@ -9,9 +9,12 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/appset"
 	"github.com/moult-dev/moult/clusters/desired/argocd"
+	"github.com/moult-dev/moult/clusters/desired/commands"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
@@ -78,12 +81,13 @@ func (f *follower) settled(ctx context.Context, s delivery.Unseen, holder *deliv
 			return "", err
 		}
 		h.built = slices.Clone(h.built)
+		taken := f.takenFrom()
 		for _, crd := range made.CRDs {
 			h.built = append(h.built, "in crds/: "+jsonOf(crd.Object))
 		}
 		for _, object := range made.Objects {
 			switch {
-			case kinds.Delivers(object), kinds.Installs(object), commandsIn(object) != "":
+			case kinds.Delivers(object), kinds.Installs(object), commands.InObject(object) != "", isSource(object), taken[object.GetName()] && isKept(object), appset.IsCluster(object):
 				return "", fmt.Errorf("its chart has %s", kinds.NameOf(object, nil))
 			case !decidesNothing(object):
 				h.built = append(h.built, jsonOf(object.Object))
@@ -99,4 +103,30 @@ func (f *follower) settledBy(ctx context.Context, by *delivery.Object) (made *ch
 		return f.known.Settled(ctx, f.charts, by)
 	}
 	return argocd.SettledSet(ctx, f.charts, by)
+}
+
+// isSource is for what Flux takes charts or folders from.
+func isSource(object *delivery.Object) bool {
+	return slices.Contains(kinds.Decisive, object.GetKind()) && !isKept(object)
+}
+
+// isKept is for what holds texts or values.
+func isKept(object *delivery.Object) bool {
+	return object.Is("", "ConfigMap") || object.Is("", "Secret")
+}
+
+// takenFrom are the names of what objects that deliver or install something refer to.
+func (f *follower) takenFrom() map[string]bool {
+	names := map[string]bool{}
+	for _, object := range f.cluster.Objects() {
+		if !kinds.Delivers(object) && !kinds.Installs(object) {
+			continue
+		}
+		for at, value := range crdschema.Each(object.Field("spec")) {
+			if name, is := value.(string); is && len(at) > 1 && at[len(at)-1] == "name" {
+				names[name] = true
+			}
+		}
+	}
+	return names
 }

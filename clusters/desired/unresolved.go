@@ -1,16 +1,12 @@
 package desired
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/commands"
@@ -99,7 +95,7 @@ func (f *follower) findCommands(object *delivery.Object, u *delivery.Unit) {
 	if object.IsCRD() || kinds.Delivers(object) || kinds.IsHelmRelease(object) {
 		return
 	}
-	about := commandsIn(object)
+	about := commands.InObject(object)
 	if about == "" {
 		return
 	}
@@ -109,17 +105,4 @@ func (f *follower) findCommands(object *delivery.Object, u *delivery.Unit) {
 	f.cluster.Unseen = append(f.cluster.Unseen, delivery.Unseen{
 		Name: delivery.WithoutHash(kinds.NameOf(object, u)), By: object, Why: "a command in it installs, changes or deletes what is in no manifest", Fingerprint: p.Sum(),
 	})
-}
-
-// commandsIn is what commands in an object install or delete; empty if there are none.
-func commandsIn(object *delivery.Object) string {
-	says := maps.Clone(object.Object)
-	delete(says, "metadata")
-	delete(says, "status")
-	raw, err := json.Marshal(says)
-	if err != nil || !commands.MayRun(raw) && !bytes.Contains(raw, []byte("crd")) {
-		return ""
-	}
-	text, _ := yaml.Marshal(says) // lines, as a person writes them
-	return commands.In("object.yaml", text).About
 }

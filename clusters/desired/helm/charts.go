@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/commands"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/render"
@@ -107,7 +108,7 @@ func (r Renderer) Render(ctx context.Context, chart *charts.Chart, release chart
 func whatMatters(rendering *charts.Rendering) []map[string]any {
 	var found []map[string]any
 	for _, object := range rendering.Objects {
-		if kinds.Matters(object) || kinds.Installs(object) {
+		if kinds.Matters(object) || kinds.Installs(object) || commands.InObject(object) != "" {
 			found = append(found, object.Object)
 		}
 	}
