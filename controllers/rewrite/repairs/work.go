@@ -6,7 +6,6 @@ package repairs
 
 import (
 	"context"
-	"hash/maphash"
 	"slices"
 	"sync"
 
@@ -51,9 +50,8 @@ type Work struct {
 // tally is what a Work has counted since Run began.
 type tally struct {
 	mu        sync.Mutex
-	now       int64 // done in this look
-	seed      maphash.Seed
-	times     map[uint64]int32   // how often each was done, by its hash: there may be millions
+	now       int64              // done in this look
+	times     map[any]int        // how often each was done
 	unmet     [2]map[Listed]bool // by their names, in the look before and in this one
 	parts     map[string]*Report // by CRD
 	notLooked []NotLooked
@@ -68,7 +66,7 @@ func (w *Work) Run(ctx context.Context, kind *Kind, crds []string, look func(con
 	if w.Clock == nil {
 		w.Clock = clock.RealClock{}
 	}
-	w.tally = &tally{seed: maphash.MakeSeed(), times: map[uint64]int32{}, parts: map[string]*Report{}}
+	w.tally = &tally{times: map[any]int{}, parts: map[string]*Report{}}
 	for _, crd := range crds {
 		w.parts[crd] = &Report{}
 	}
@@ -115,16 +113,15 @@ func (w *Work) Did(what any) (times int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now++
-	hash := maphash.Comparable(w.seed, what)
-	w.times[hash]++
-	return int(w.times[hash])
+	w.times[what]++
+	return w.times[what]
 }
 
 // Times is how often something was done.
 func (w *Work) Times(what any) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return int(w.times[maphash.Comparable(w.seed, what)])
+	return w.times[what]
 }
 
 // Again asks for another look.

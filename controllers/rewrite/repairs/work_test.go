@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -83,29 +82,6 @@ func does(w *Work, something bool, n int) {
 		w.Did(n)
 		w.Moved(item("a", fmt.Sprint(n)))
 	}
-}
-
-// Tenants decide how many references there are: a few hundred objects hold a million.
-func TestWhatWasDoneIsRememberedInFewBytes(t *testing.T) {
-	g, n := NewWithT(t), 100_000
-	heap := func() int64 {
-		runtime.GC()
-		stats := runtime.MemStats{}
-		runtime.ReadMemStats(&stats)
-		return int64(stats.HeapAlloc)
-	}
-	w := &Work{DryRun: true}
-	_, err := w.Run(t.Context(), &kind, nil, func(context.Context) error {
-		before := heap()
-		for i := range n {
-			w.Did(fmt.Sprintf("%0100d", i))
-		}
-		g.Expect((heap() - before) / int64(n)).To(BeNumerically("<", 64))
-		return nil
-	})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(w.Times(fmt.Sprintf("%0100d", 7))).To(Equal(1))
-	g.Expect(w.Times("another")).To(BeZero())
 }
 
 func TestWhatIsCountedForEachCRDAndForAll(t *testing.T) {
