@@ -131,6 +131,9 @@ func setup(mgr manager.Manager, f *flags) error {
 	if err := migration.SetupWithManager(mgr, f.migration); err != nil {
 		return fmt.Errorf("setting up the migration controller: %w", err)
 	}
+	if f.removal.Losses, err = migration.NewLosses(mgr.GetConfig(), mgr.GetHTTPClient(), f.migration); err != nil {
+		return fmt.Errorf("setting up the look for fields that would be lost: %w", err)
+	}
 	if err := setupRepair(mgr, f, store); err != nil {
 		return fmt.Errorf("setting up the repair of owner references and stashed copies: %w", err)
 	}
@@ -157,7 +160,7 @@ func setupRepair(mgr manager.Manager, f *flags, store *migration.StateStore) err
 	return repair.SetupWithManager(mgr, repair.Options{
 		Migration: store, Cluster: inspect.Pages{Cluster: cluster}, Places: f.references.all,
 		NewConverter: func() embeddedcopies.Converter { return &converters.Copies{GetCRD: cluster.GetCRD} }, LabelKey: f.migration.LabelKey, Groups: f.migration.Groups,
-		Interval: f.removal.SurveyInterval, Pace: f.migration.Pace, Room: f.migration.Room,
+		Interval: f.removal.SurveyInterval, Pace: f.migration.Pace, Room: f.migration.Room, Losses: f.removal.Losses,
 	})
 }
 

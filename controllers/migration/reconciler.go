@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,8 +29,6 @@ type Reconciler struct {
 	states  *StateStore
 	walks   *walks
 	metrics *recorder
-
-	rehearsals *semaphore.Weighted
 }
 
 // getter reads CRDs.
@@ -60,7 +57,7 @@ func newReconciler(cfg *rest.Config, httpClient *http.Client, cached getter, liv
 	}
 	r := &Reconciler{
 		opts: opts, cached: cached, live: live, objects: objects, metrics: metrics,
-		pace: opts.Pace, states: opts.StateStore, rehearsals: semaphore.NewWeighted(1),
+		pace: opts.Pace, states: opts.StateStore,
 	}
 	r.walks = newWalks(r, opts.Clock, opts.MaxWalks)
 	return r, nil

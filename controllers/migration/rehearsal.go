@@ -26,10 +26,10 @@ const (
 )
 
 // rehearsal asks the webhook of one CRD what it loses. It is a rehearser.
-type rehearsal struct {
-	engine *conversion.Engine
-	turn   *semaphore.Weighted // an object there and back is held four times, so all CRDs take turns
-}
+type rehearsal struct{ engine *conversion.Engine }
+
+// turn is of the process: an object there and back is held four times, so all CRDs take turns.
+var turn = semaphore.NewWeighted(1)
 
 // newRehearsal asks nothing yet.
 func (r *Reconciler) newRehearsal(crd *apiextensionsv1.CustomResourceDefinition) (*rehearsal, error) {
@@ -41,16 +41,16 @@ func (r *Reconciler) newRehearsal(crd *apiextensionsv1.CustomResourceDefinition)
 	if err != nil {
 		return nil, err
 	}
-	return &rehearsal{engine.With(webhook), r.rehearsals}, nil
+	return &rehearsal{engine.With(webhook)}, nil
 }
 
 // Lost is a rehearser's. An object that cannot be converted there and back is an error: a webhook that is not ready may do it the
 // next time, and lose something.
 func (r *rehearsal) Lost(ctx context.Context, objects []map[string]any) (all [][]string, err error) {
-	if err := r.turn.Acquire(ctx, 1); err != nil {
+	if err := turn.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	defer r.turn.Release(1)
+	defer turn.Release(1)
 	if err := fits(objects); err != nil {
 		return nil, notAsked(ctx, err)
 	}

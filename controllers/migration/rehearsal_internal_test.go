@@ -10,7 +10,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	"golang.org/x/sync/semaphore"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/moult-dev/moult/policies/conversion"
@@ -37,7 +36,7 @@ func TestWebhooksAreRehearsedOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		webhook := slowly{new(atomic.Int64), new(atomic.Int64)}
-		r := &Reconciler{rehearsals: semaphore.NewWeighted(1), opts: Options{
+		r := &Reconciler{opts: Options{
 			NewConverter: func(*apiextensionsv1.CustomResourceDefinition) (conversion.Converter, error) { return webhook, nil },
 		}}
 		answers := make(chan error)

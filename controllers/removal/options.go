@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/steady"
 	"github.com/moult-dev/moult/controllers/timeline"
 	"github.com/moult-dev/moult/policies/plan"
@@ -50,6 +51,8 @@ type Options struct {
 	// RequestReconcile makes Flux Kustomizations and Argo CD Applications reconcile when
 	// a gate opens. It needs a Role of its own.
 	RequestReconcile bool
+	// Losses is asked what these would lose by that. Default: nothing is asked.
+	Losses rewrite.Losses
 
 	// References looks for what else names the versions. Without it there is no look, and a VersionRemoval that
 	// requires it stays closed.

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/rewrite"
 )
 
 // flux is a cluster with one Kustomization, gate, which applies all VersionRemovals of a namespace, and one that depends on it.
@@ -64,7 +65,7 @@ func TestGatesWaitForAToolThatWasAskedAMomentAgo(t *testing.T) {
 	g := NewWithT(t)
 	now := testingclock.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	f := &flux{asked: map[string]int{}}
-	r := newRequester(tools{f, f.one, f.each}, f, now)
+	r := newRequester(tools{client: f, one: f.one, each: f.each}, f, now)
 	defer r.queue.ShutDown()
 	next := func(after time.Duration, name string, opened time.Time) step {
 		now.SetTime(now.Now().Add(after))
@@ -93,4 +94,20 @@ func TestGatesWaitForAToolThatWasAskedAMomentAgo(t *testing.T) {
 	g.Expect(next(time.Second, "b", again)).To(Equal(step{}))
 	g.Expect(f.asked).To(Equal(map[string]int{"gate": 2, "crds": 2}), "its dependents may have been waiting for something else")
 	g.Expect(next(time.Hour, "stranger", begin)).To(Equal(step{}))
+}
+
+// losing has every object lose a field.
+type losing struct{}
+
+func (losing) Of(context.Context, schema.GroupResource) (rewrite.AskLoss, func(), error) {
+	return func(context.Context, types.NamespacedName) (string, error) { return "v1 does not have spec.old", nil }, func() {}, nil
+}
+
+func TestAToolsObjectThatWouldLoseAFieldIsNotAnnotated(t *testing.T) {
+	g, f := NewWithT(t), &flux{asked: map[string]int{}}
+	err := tools{client: f, losses: losing{}}.annotate(t.Context(), candidate{kustomization, types.NamespacedName{Namespace: fluxSpace, Name: "gate"}}, argoRefresh, "normal")
+	g.Expect(err).To(MatchError("Kustomization garden/gate is not annotated, since it would lose fields: v1 does not have spec.old"))
+	g.Expect(f.asked).To(BeEmpty())
+	g.Expect(tools{client: f}.annotate(t.Context(), candidate{kustomization, types.NamespacedName{Namespace: fluxSpace, Name: "gate"}}, argoRefresh, "normal")).To(Succeed())
+	g.Expect(f.asked).To(HaveLen(1))
 }

@@ -63,7 +63,7 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 		if err != nil {
 			return fmt.Errorf("client for Kustomizations and Applications: %w", err)
 		}
-		r.requester = newRequester(tools{whole, oneOf(objects), eachOf(objects, opts.Clock)}, cached, opts.Clock)
+		r.requester = newRequester(tools{whole, oneOf(objects), eachOf(objects, opts.Clock), opts.Losses}, cached, opts.Clock)
 		if err := mgr.Add(r.requester); err != nil {
 			return err
 		}

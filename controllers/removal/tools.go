@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/rewrite"
 )
 
 const (
@@ -125,6 +126,7 @@ type tools struct {
 	client client.Client
 	one    oneObject
 	each   eachObject
+	losses rewrite.Losses
 }
 
 // oneObject hands over one whole object of a resource.
@@ -177,6 +179,11 @@ func dependsOn(item *unstructured.Unstructured, owner types.NamespacedName) bool
 }
 
 func (t tools) annotate(ctx context.Context, to candidate, key, value string) error {
+	if why, err := rewrite.LossOf(ctx, t.losses, resources[to.kind].GroupResource(), to.NamespacedName); err != nil {
+		return fmt.Errorf("annotating %s %s: %w", to.kind.Kind, to, err)
+	} else if why != "" {
+		return fmt.Errorf("%s %s is not annotated, since it would lose fields: %s", to.kind.Kind, to, why)
+	}
 	o := &metav1.PartialObjectMetadata{} // the answer may be short
 	o.SetGroupVersionKind(to.kind)
 	o.SetName(to.Name)

@@ -25,7 +25,7 @@ func newOwnerMetrics(reg prometheus.Registerer) (*repairMetrics, error) {
 		moved: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "moult_owner_references_moved_total",
 			Help: "Owner references to objects of the CRD that were moved to the storage version."}, []string{"crd"}),
 		left: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "moult_owner_references_left",
-			Help: "Owner references that the last look has found and could not move, by reason: ComesBack, Forbidden, Refused, OwnerGone, OwnerUnknown."}, []string{"crd", "reason"}),
+			Help: "Owner references that the last look has found and could not move, by reason: ComesBack, Forbidden, Refused, FieldsWouldBeLost, OwnerGone, OwnerUnknown."}, []string{"crd", "reason"}),
 		known: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "moult_owner_references_known",
 			Help: "1 if the last look at owner references has seen all objects of the cluster to its end, else 0."}, []string{"crd"}),
 		reasons: owners.Kind.Reasons,

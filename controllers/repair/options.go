@@ -47,9 +47,10 @@ type Cluster interface {
 
 // Options adjust the reconciler.
 type Options struct {
-	// Migration and Cluster are asked. Required.
+	// Migration and Cluster are asked, and Losses what an object would lose before it is written. Required.
 	Migration Migration
 	Cluster   Cluster
+	Losses    rewrite.Losses
 
 	// Places are where stashed copies are looked for. Default: those that Moult knows.
 	Places []survivors.Place
@@ -104,10 +105,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-var errIncomplete = errors.New("repair: options Migration and Cluster are required")
+var errIncomplete = errors.New("repair: options Migration, Cluster and Losses are required")
 
 func (o Options) validate() error {
-	if o.Migration == nil || o.Cluster == nil {
+	if o.Migration == nil || o.Cluster == nil || o.Losses == nil {
 		return errIncomplete
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 // ownerReferences are the kind that is moved by controllers/rewrite/owners. One look at all objects of the cluster serves all CRDs.
 type ownerReferences struct {
 	cluster Cluster
+	losses  rewrite.Losses
 	objects *rewrite.Client
 	lane    *throttle.Lane
 	room    *rewrite.Room
@@ -45,6 +46,7 @@ func (k *ownerReferences) move(ctx context.Context, subjects []subject) (repairs
 	job := &owners.Repair{
 		Work:    repairs.Work{Resources: resources, Unseen: unseen, Most: mostNamed, Lane: k.lane, Clock: k.clock},
 		Targets: words.Of(subjects, func(s subject) owners.Target { return s.target }), Lister: k.cluster, Client: k.objects, Room: k.room, Memory: &k.memory,
+		Losses: k.losses,
 	}
 	return job.Run(ctx)
 }

@@ -62,7 +62,7 @@ func newOwnerReferences(mgr manager.Manager, opts Options, crds lister) (*Reconc
 		return nil, err
 	}
 	metrics, err := newOwnerMetrics(opts.Registerer)
-	kind := &ownerReferences{cluster: opts.Cluster, objects: objects, lane: opts.Pace.Lane(), room: opts.Room, clock: opts.Clock}
+	kind := &ownerReferences{cluster: opts.Cluster, losses: opts.Losses, objects: objects, lane: opts.Pace.Lane(), room: opts.Room, clock: opts.Clock}
 	return newReconciler(opts, crds, kind, ownerEvents, metrics), err
 }
 
@@ -75,7 +75,7 @@ func newStashedCopies(mgr manager.Manager, opts Options, crds lister) (*Reconcil
 	}
 	metrics, err := newStashMetrics(opts.Registerer)
 	kind := &stashedCopies{
-		cluster: opts.Cluster, places: opts.Places, newConverter: opts.NewConverter, client: objects, lane: opts.Pace.Lane(), clock: opts.Clock,
+		cluster: opts.Cluster, losses: opts.Losses, places: opts.Places, newConverter: opts.NewConverter, client: objects, lane: opts.Pace.Lane(), clock: opts.Clock,
 		recorder: opts.Recorder,
 	}
 	return newReconciler(opts, crds, kind, copyEvents, metrics), err

@@ -12,6 +12,7 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
 	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 	"github.com/moult-dev/moult/controllers/rewrite/throttle"
@@ -23,6 +24,7 @@ import (
 // its own, one after the other, at the few resources that its places name.
 type stashedCopies struct {
 	cluster      Cluster
+	losses       rewrite.Losses
 	places       []survivors.Place
 	newConverter func() embeddedcopies.Converter
 	client       dynamic.Interface
@@ -70,6 +72,7 @@ func (k *stashedCopies) move(ctx context.Context, target survivors.Target) (repa
 		Work:    repairs.Work{Resources: resources, Unseen: unseen, Most: mostNamed, Lane: k.lane, Clock: k.clock},
 		Targets: []survivors.Target{target}, Places: k.places, Converter: k.newConverter(), Lister: k.cluster,
 		Client: k.client, Types: types, Mapper: k.cluster.Mapper(), Tell: k.tell,
+		Losses: k.losses,
 	}
 	return job.Run(ctx)
 }

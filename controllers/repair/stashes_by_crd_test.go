@@ -6,7 +6,9 @@ import (
 	"testing/fstest"
 
 	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/clusters/converters"
@@ -135,4 +137,34 @@ func TestNothingIsDeletedWhereWhatMayNameItIsNotThere(t *testing.T) {
 			w.Expect(w.revisions()).To(ContainElement("rose-old"))
 		})
 	}
+}
+
+// What names a copy may be an object of a CRD, and a write stores it at the storage version of that one.
+func TestACopyThatIsNamedByAnObjectThatWouldLoseAFieldIsLeft(t *testing.T) {
+	w, _, run := newWorldOfOurs(t)
+	named := running.WitnessOf(t, cp, vms.GroupResource())
+	named.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
+		old := *crd.Spec.Versions[0].DeepCopy()
+		old.Name = "v1alpha3"
+		crd.Spec.Versions[0].Storage = false
+		crd.Spec.Versions[0].Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"spec": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"instancetype": {Type: "object", XPreserveUnknownFields: new(true)}}},
+		}}
+		crd.Spec.Versions = append(crd.Spec.Versions, old)
+	})
+	before := vms.GroupResource().WithVersion("v1alpha3")
+	w.stashesOurs("rose", `{size: 3}`)
+	_, err := w.client.Resource(before).Namespace(w.namespace).Patch(t.Context(), "rose", types.MergePatchType, []byte(`{"spec": {"old": "precious"}}`), metav1.PatchOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	named.Flip("v1")
+	w.asks(v1alpha1.NoStashes)
+	run()
+	w.Eventually(w.told, soon).Should(ContainElement(And(HavePrefix("Warning StashesLeft: 1 stashed copy is left"),
+		ContainSubstring("rose, which names it, would lose fields: v1 does not have spec.old"))))
+	w.Expect(w.names("rose")()).To(Equal("rose-old"))
+
+	named.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
+		metav1.SetMetaDataAnnotation(&crd.ObjectMeta, v1alpha1.AllowFieldLossAnnotation, "spec.old")
+	})
+	w.Eventually(w.names("rose"), soon).Should(Equal(successorOf("rose")), "the CRD lets it go")
 }

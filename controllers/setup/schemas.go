@@ -101,10 +101,19 @@ func SchemaBytes(crd *apiextensionsv1.CustomResourceDefinition) (length int) {
 
 // SchemaBytesIn is SchemaBytes of a CRD as the API server answers with it, schemas and all. What cannot be read so counts as a schema.
 func SchemaBytesIn(raw []byte) int {
-	var without bytes.Buffer
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if streams.Copy(&without, bytes.NewReader(raw), digests) != nil || json.Unmarshal(without.Bytes(), crd) != nil {
+	crd, err := WithoutSchemas(raw)
+	if err != nil {
 		return lengthOf(raw)
 	}
 	return SchemaBytes(crd)
+}
+
+// WithoutSchemas is a CRD as the API server answers with it, with a digest in the place of each schema.
+func WithoutSchemas(raw []byte) (*apiextensionsv1.CustomResourceDefinition, error) {
+	var without bytes.Buffer
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := streams.Copy(&without, bytes.NewReader(raw), digests); err != nil {
+		return nil, err
+	}
+	return crd, json.Unmarshal(without.Bytes(), crd)
 }

@@ -70,6 +70,11 @@ func Moult(t testing.TB, config *rest.Config, m migration.Options, r removal.Opt
 		if err := migration.SetupWithManager(mgr, m); err != nil {
 			return err
 		}
+		losses, err := migration.NewLosses(mgr.GetConfig(), mgr.GetHTTPClient(), m)
+		if err != nil {
+			return err
+		}
+		r.Losses = losses
 		return removal.SetupWithManager(ctx, mgr, r)
 	})
 }
@@ -86,6 +91,11 @@ func Repairing(t testing.TB, config *rest.Config, m migration.Options, r removal
 		if err := migration.SetupWithManager(mgr, m); err != nil {
 			return err
 		}
+		losses, err := migration.NewLosses(mgr.GetConfig(), mgr.GetHTTPClient(), m)
+		if err != nil {
+			return err
+		}
+		o.Losses, r.Losses = losses, losses
 		if err := repair.SetupWithManager(mgr, o); err != nil {
 			return err
 		}

@@ -108,7 +108,7 @@ func TestRBACForOwnerReferencesNamesWhatMayBeOwned(t *testing.T) {
 	excluded := builders.CRD("example.com", "gadgets").Versions("v1").Label(v1alpha1.MigrateLabel, "false").Build() // its objects may be owned, too
 	role, says, code = moultRBAC(t, "--repair-owners", manifests(t, excluded, builders.CRD("example.com", "widgets").Versions("v1").Build()))
 	g.Expect(code).To(Equal(cli.ExitDone), says)
-	g.Expect(role.Rules).To(ContainElement(rule("example.com", []string{"gadgets", "widgets"}, "list", "patch")))
+	g.Expect(role.Rules).To(ContainElement(rule("example.com", []string{"gadgets", "widgets"}, "get", "list", "patch")))
 	g.Expect(dependents).NotTo(HaveKey("example.com"))
 }
 

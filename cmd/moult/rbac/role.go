@@ -163,16 +163,18 @@ var others = map[string][]string{
 }
 
 // repairRole grants what moving owner references takes: to list everything, and to write what may be owned, which the objects of
-// the CRDs may be, too.
+// the CRDs may be, too. These are read whole before, for the fields that they would lose.
 func (r *command) repairRole(crds []*apiextensionsv1.CustomResourceDefinition) *rbacv1.ClusterRole {
-	written := map[string][]string{}
-	maps.Copy(written, dependents)
+	custom := map[string][]string{}
 	for _, crd := range crds {
-		written[crd.Spec.Group] = append(slices.Clone(written[crd.Spec.Group]), crd.Spec.Names.Plural)
+		custom[crd.Spec.Group] = append(custom[crd.Spec.Group], crd.Spec.Names.Plural)
 	}
 	role := r.empty()
-	for _, group := range slices.Sorted(maps.Keys(written)) {
-		role.Rules = append(role.Rules, rule(group, written[group], "list", "patch"))
+	for _, group := range slices.Sorted(maps.Keys(dependents)) {
+		role.Rules = append(role.Rules, rule(group, dependents[group], "list", "patch"))
+	}
+	for _, group := range slices.Sorted(maps.Keys(custom)) {
+		role.Rules = append(role.Rules, rule(group, custom[group], "get", "list", "patch"))
 	}
 	for _, group := range slices.Sorted(maps.Keys(others)) {
 		role.Rules = append(role.Rules, rule(group, others[group], "list"))

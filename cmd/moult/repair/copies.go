@@ -13,6 +13,7 @@ import (
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
 	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 	"github.com/moult-dev/moult/policies/survivors"
@@ -119,12 +120,20 @@ func (m *copiesCommand) move(ctx context.Context, cfg *rest.Config, cluster *ins
 	}
 	paced := rest.CopyConfig(cfg)
 	paced.QPS, paced.Burst = -1, -1 // the lane paces
-	client, err := dynamic.NewForConfig(paced)
+	httpClient, err := rest.HTTPClientFor(paced)
+	if err != nil {
+		return none, err
+	}
+	client, err := dynamic.NewForConfigAndClient(paced, httpClient)
+	if err != nil {
+		return none, err
+	}
+	losses, err := migration.NewLosses(cfg, httpClient, m.pace)
 	if err != nil {
 		return none, err
 	}
 	job := &embeddedcopies.Migration{
-		Work: work, Targets: m.targets, Places: m.known, Client: client, Mapper: cluster.Mapper(), Types: types, Lister: m.pages(cluster), TakeOver: m.takeOver,
+		Work: work, Targets: m.targets, Places: m.known, Client: client, Mapper: cluster.Mapper(), Types: types, Lister: m.pages(cluster), TakeOver: m.takeOver, Losses: losses,
 		Converter: &converters.Copies{GetCRD: cluster.GetCRD, Webhooks: converters.Webhooks{Services: services}},
 	}
 	if !m.dryRun {

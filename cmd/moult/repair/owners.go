@@ -10,6 +10,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/rewrite/owners"
 	"github.com/moult-dev/moult/controllers/rewrite/repairs"
@@ -51,8 +52,9 @@ field manager that writes it. A reference whose owner does not exist is left and
 once moved, it makes the garbage collector delete the object; --orphans moves it, too.
 
 It needs list and patch on all resources that have owners, of which only the metadata
-are read, of Secrets too, and get on the objects of the CRDs. What may not be listed or
-written is named. Where the admission plugin OwnerReferencesPermissionEnforcement is on,
+are read, of Secrets too, and get on the objects of the CRDs. It needs get on custom
+resources that refer to them as well: one that would lose fields by the write, as its own
+migration would, is left and named. What may not be listed or written is named. Where the admission plugin OwnerReferencesPermissionEnforcement is on,
 it needs delete on the objects, too.
 
 If it is interrupted, nothing is lost: the same command continues with what remains.
@@ -113,6 +115,10 @@ func (r *ownersCommand) move(ctx context.Context, cfg *rest.Config, cluster *ins
 	if err != nil {
 		return repairs.Report{}, err
 	}
+	losses, err := migration.NewLosses(cfg, httpClient, r.pace)
+	if err != nil {
+		return repairs.Report{}, err
+	}
 	r.starting(cfg, &owners.Kind)
-	return (&owners.Repair{Work: work, Targets: r.targets, Client: client, Orphans: r.orphans, Lister: r.pages(cluster)}).Run(ctx)
+	return (&owners.Repair{Work: work, Targets: r.targets, Client: client, Orphans: r.orphans, Lister: r.pages(cluster), Losses: losses}).Run(ctx)
 }

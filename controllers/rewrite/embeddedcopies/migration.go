@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 	"github.com/moult-dev/moult/policies/survivors"
 )
@@ -70,6 +71,8 @@ type Migration struct {
 	Journal Journal
 	// Tell hears of each object that was deleted, or was made again, as it happens. Default: it is not done.
 	Tell func(Replacement)
+	// Losses is asked what an object would lose before it is written. Default: nothing is asked.
+	Losses rewrite.Losses
 	// TakeOver moves, too, what a controller of the project moves by itself.
 	TakeOver bool
 

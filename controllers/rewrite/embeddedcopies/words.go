@@ -40,6 +40,7 @@ var Kind = repairs.Kind{
 		{Reason: repairs.ComesBack, What: "are named again each time", Fix: "the writer has to stop first"},
 		{Reason: repairs.Forbidden, What: "may not be moved"},
 		{Reason: repairs.Refused, What: "were refused", Fix: "fix the object, or what refuses it"},
+		{Reason: repairs.FieldsWouldBeLost, What: "are in objects, or named by some, that would lose fields", Fix: "see docs/guides/fields-would-be-lost.md"},
 		{Reason: repairs.OwnerUnknown, What: "have an owner that cannot be read"},
 		{Reason: NotKnown, What: "may be named by what could not be looked at, so they are not deleted"},
 		{Reason: Busy, What: "lie in a namespace where the project takes or restores copies", Fix: "they are moved when that is done", Passes: true},

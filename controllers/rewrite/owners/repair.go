@@ -2,6 +2,7 @@ package owners
 
 import (
 	"context"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +38,8 @@ type Repair struct {
 	Room *rewrite.Room
 	// Memory reports what an earlier Repair has moved already. Default: none.
 	Memory *Memory
+	// Losses is asked what an object would lose before it is written. Default: nothing is asked.
+	Losses rewrite.Losses
 
 	living living
 }
@@ -73,17 +76,24 @@ func (r *Repair) look(ctx context.Context) error {
 }
 
 func (r *Repair) page(ctx context.Context, at schema.GroupVersionResource, items []metav1.PartialObjectMetadata) error {
+	refers := slices.DeleteFunc(slices.Clone(items), func(item metav1.PartialObjectMetadata) bool { return len(matches(r.Targets, &item)) == 0 })
+	if len(refers) == 0 {
+		return nil
+	}
+	loses, done, err := r.losses(ctx, at)
+	if err != nil {
+		return err
+	}
+	defer done()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(workers)
-	for i := range items {
-		if item := &items[i]; len(matches(r.Targets, item)) > 0 {
-			group.Go(func() error { return r.visit(ctx, at, item) })
-		}
+	for i := range refers {
+		group.Go(func() error { return r.visit(ctx, at, &refers[i], loses) })
 	}
 	return group.Wait()
 }
 
-func (r *Repair) visit(ctx context.Context, at schema.GroupVersionResource, item *metav1.PartialObjectMetadata) error {
+func (r *Repair) visit(ctx context.Context, at schema.GroupVersionResource, item *metav1.PartialObjectMetadata, loses rewrite.AskLoss) error {
 	room, err := r.Room.Visit(ctx, int64(item.Size()))
 	if err != nil {
 		return err
@@ -93,5 +103,5 @@ func (r *Repair) visit(ctx context.Context, at schema.GroupVersionResource, item
 	if r.DryRun {
 		client = client.DryRun()
 	}
-	return (&visit{Repair: r, at: at, room: room, objects: room.In(client.Resource(at)), listed: item, item: item}).run(ctx)
+	return (&visit{Repair: r, at: at, room: room, objects: room.In(client.Resource(at)), listed: item, item: item, loses: loses}).run(ctx)
 }

@@ -27,6 +27,7 @@ type visit struct {
 	listed  *metav1.PartialObjectMetadata
 	item    *metav1.PartialObjectMetadata // as it was read last
 	races   int
+	loses   rewrite.AskLoss // nil: no object of the resource would lose a field
 	// unsure is what a write was to move that was never answered, and may have been carried out.
 	unsure []repairs.Item
 }
@@ -168,6 +169,9 @@ func (v *visit) taken(crd, why string) {
 
 // move writes once, and reports whether to look at the object again.
 func (v *visit) move(ctx context.Context, found []match, items []repairs.Item) (again bool, err error) {
+	if held, err := v.losesFields(ctx, items); held || err != nil {
+		return false, err
+	}
 	body, err := move(v.item, found)
 	if err != nil {
 		return false, err

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -19,6 +20,8 @@ const (
 	Forbidden Reason = "Forbidden"
 	// Refused: the API server, a webhook or a policy has refused a write, or has not answered.
 	Refused Reason = "Refused"
+	// FieldsWouldBeLost: a write would drop fields that the storage version of the written object's CRD does not have.
+	FieldsWouldBeLost Reason = v1alpha1.ReasonFieldsWouldBeLost
 	// OwnerUnknown: whether its owner exists is not known.
 	OwnerUnknown Reason = "OwnerUnknown"
 )

@@ -1,0 +1,27 @@
+package embeddedcopies
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/controllers/rewrite/repairs"
+)
+
+// losesFields leaves the copy if an object would lose fields by being written. The error is the context's.
+func (v *visit) losesFields(ctx context.Context, at schema.GroupVersionResource, key types.NamespacedName, what string) (held bool, end error) {
+	why, err := rewrite.LossOf(ctx, v.Losses, at.GroupResource(), key)
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case rewrite.IsGone(err, at.Group, key.Name):
+		return false, nil // as the write will show
+	case err != nil:
+		v.Refuse(err, "get", at, v.reported)
+	case why != "":
+		v.leave(repairs.FieldsWouldBeLost, what+" would lose fields: "+why)
+	}
+	return err != nil || why != "", nil
+}
