@@ -24,14 +24,13 @@ const (
 type look struct {
 	subject  subject
 	outcome  outcome
-	at       time.Time     // when it ended
-	took     time.Duration // from when it began
-	failures int           // unfinished ones in a row
+	at       time.Time
+	failures int // unfinished ones in a row
 }
 
 // after is the look that follows this one.
-func (l look) after(s subject, o outcome, began, at time.Time) look {
-	next := look{subject: s, outcome: o, at: at, took: at.Sub(began)}
+func (l look) after(s subject, o outcome, at time.Time) look {
+	next := look{subject: s, outcome: o, at: at}
 	if o == unfinished && same(l.subject, s) {
 		next.failures = l.failures + 1
 	}
@@ -51,9 +50,8 @@ type decision struct {
 	until time.Time
 }
 
-// decide is pure. A CRD is looked after at once when it is new, or when the versions that it has, serves or stores are other ones. What
-// it is asked to let go stops no look, since tenants may ask for something else all the time, and waits for as long as the last one took.
-// Again after a while if something was moved or is left, or if VersionRemovals name it, because
+// decide is pure. A CRD is looked after at once when it is new, or when the versions that it has, stores or is asked to
+// let go are other ones. Again after a while if something was moved or is left, or if VersionRemovals name it, because
 // who writes references may do so at any time. And not before it changes otherwise.
 func decide(now time.Time, every time.Duration, subjects []subject, looks map[string]look, underWay []subject) decision {
 	d := decision{}
@@ -78,10 +76,8 @@ func decide(now time.Time, every time.Duration, subjects []subject, looks map[st
 // next is when to look for a CRD; due is false for never.
 func next(last look, s subject, every time.Duration) (at time.Time, due bool) {
 	switch {
-	case !sameCRD(last.subject, s):
-		return time.Time{}, true
 	case !same(last.subject, s):
-		return last.at.Add(min(last.took, every)), true
+		return time.Time{}, true
 	case last.outcome == unfinished:
 		return last.at.Add(plan.Pause(last.failures, firstPause, every)), true
 	case last.outcome == moved, s.asked:
@@ -93,7 +89,7 @@ func next(last look, s subject, every time.Duration) (at time.Time, due bool) {
 
 func wanted(subjects []subject, s subject) bool {
 	for i := range subjects {
-		if sameCRD(subjects[i], s) {
+		if same(subjects[i], s) {
 			return true
 		}
 	}
@@ -102,11 +98,5 @@ func wanted(subjects []subject, s subject) bool {
 
 // same reports whether two looks would be for the same.
 func same(a, b subject) bool {
-	return sameCRD(a, b) && slices.Equal(a.target.Leaving, b.target.Leaving)
-}
-
-// sameCRD reports whether they would be for the same CRD as it is, whatever it is asked to let go.
-func sameCRD(a, b subject) bool {
-	a.target.Leaving, b.target.Leaving = nil, nil
 	return a.uid == b.uid && slices.Equal(a.listed, b.listed) && reflect.DeepEqual(a.target, b.target)
 }

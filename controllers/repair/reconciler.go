@@ -82,7 +82,7 @@ func (r *Reconciler) collect(ctx context.Context) {
 	for _, s := range ended.subjects {
 		found := ended.found[s.name()]
 		if !found.stopped() {
-			r.looks[s.name()] = r.looks[s.name()].after(s, found.outcome(), ended.began, r.opts.Clock.Now())
+			r.looks[s.name()] = r.looks[s.name()].after(s, found.outcome(), r.opts.Clock.Now())
 		}
 		r.report(ctx, s, found)
 	}

@@ -1,9 +1,6 @@
 package repair
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // mostNamed is how many of each sort are kept to be named.
 const mostNamed = 20
@@ -11,7 +8,6 @@ const mostNamed = 20
 // work is a repair for some CRDs, in the background.
 type work struct {
 	subjects []subject
-	began    time.Time
 	cancel   context.CancelFunc
 	done     chan struct{}
 
@@ -27,7 +23,7 @@ func (r *Reconciler) start(subjects []subject) {
 		return
 	}
 	ctx, cancel := context.WithCancel(r.base)
-	w := &work{subjects: subjects, began: r.opts.Clock.Now(), cancel: cancel, done: make(chan struct{})}
+	w := &work{subjects: subjects, cancel: cancel, done: make(chan struct{})}
 	r.work = w
 	r.works.Go(func() {
 		defer cancel()
