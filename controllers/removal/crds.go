@@ -68,14 +68,11 @@ func (r *crdReader) GetNow(ctx context.Context, name string) (*apiextensionsv1.C
 	return r.refresh(ctx, name, known)
 }
 
-// Changed notes that a CRD has changed or no longer exists. It is forgotten if no VersionRemoval names it: after a deletion it is not
-// asked for again.
-func (r *crdReader) Changed(name string, named bool) {
+// Changed notes that a CRD has changed or no longer exists.
+func (r *crdReader) Changed(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !named {
-		delete(r.known, name)
-	} else if known := r.known[name]; known != nil {
+	if known := r.known[name]; known != nil {
 		known.changed.Store(true)
 	}
 }

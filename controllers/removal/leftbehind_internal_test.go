@@ -10,7 +10,6 @@ import (
 	"github.com/fluxcd/pkg/runtime/metrics"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,32 +45,6 @@ func heap() int64 {
 	stats := runtime.MemStats{}
 	runtime.ReadMemStats(&stats)
 	return int64(stats.HeapAlloc)
-}
-
-// waitingList lists the VersionRemovals that name a CRD.
-type waitingList struct {
-	client.Client
-	removals *[]v1alpha1.VersionRemoval
-}
-
-func (n waitingList) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	list.(*v1alpha1.VersionRemovalList).Items = *n.removals
-	return nil
-}
-
-// The VersionRemoval goes first, and then the CRD, which may have thousands of versions: it is not asked for again.
-func TestOfACRDNothingIsKeptThatNoVersionRemovalNames(t *testing.T) {
-	g := NewWithT(t)
-	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com"}}
-	removals := []v1alpha1.VersionRemoval{{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "no-v1alpha1"}}}
-	r := &Reconciler{client: waitingList{removals: &removals}, crds: newCRDReader(one{crd: crd}, clock.RealClock{}, v1alpha1.MigrateLabel)}
-	_, err := r.crds.Get(t.Context(), crd.Name)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(r.changed(t.Context(), setup.MetadataOf(crd.Name))).To(HaveLen(2))
-	g.Expect(r.crds.known).To(HaveKey(crd.Name), "it is asked about what has changed alone")
-	removals = nil
-	g.Expect(r.changed(t.Context(), setup.MetadataOf(crd.Name))).To(BeEmpty())
-	g.Expect(r.crds.known).To(BeEmpty())
 }
 
 // empty is a cluster without anything.

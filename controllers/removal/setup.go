@@ -115,22 +115,19 @@ func crdNameOf(o client.Object) []string {
 // changes, labelled or not, and for a migration that gets further.
 func (r *Reconciler) watch(mgr manager.Manager, known cache.Cache) error {
 	crd := setup.MetadataOf("") // a CRD without the label must wake its VersionRemovals, too
-	changed := source.Kind(known, crd, handler.TypedEnqueueRequestsFromMapFunc(r.changed))
+	changed := source.Kind(known, crd, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, crd *metav1.PartialObjectMetadata) []ctrl.Request {
+		r.crds.Changed(crd.Name)
+		requests := r.waiting(ctx, crd.Name)
+		if len(requests) > 0 || mayBeApproved(crd) {
+			requests = append(requests, aboutCRD(crd.Name))
+		}
+		return requests
+	}))
 	sources := []source.Source{source.Kind(known, &v1alpha1.VersionRemoval{}, answered()), changed, setup.Woken(r.opts.Migration.Changes(), r.waiting)}
 	if r.looks != nil {
 		sources = append(sources, setup.Woken(r.looks.ended, r.waiting))
 	}
 	return setup.Controller(mgr, controllerName, ctrlcontroller.Options{Reconciler: r, MaxConcurrentReconciles: 4, NewQueue: newQueue}, sources...)
-}
-
-// changed are the requests of a CRD that has changed or no longer exists.
-func (r *Reconciler) changed(ctx context.Context, crd *metav1.PartialObjectMetadata) []ctrl.Request {
-	requests := r.waiting(ctx, crd.Name)
-	r.crds.Changed(crd.Name, len(requests) > 0)
-	if len(requests) > 0 || mayBeApproved(crd) {
-		requests = append(requests, aboutCRD(crd.Name))
-	}
-	return requests
 }
 
 // answered wakes the reconciler for a VersionRemoval that changes. It wakes it for the CRD, too, when what is asked of
