@@ -49,13 +49,14 @@ func isProved(crd *apiextensionsv1.CustomResourceDefinition, status plan.Migrati
 	return status.Decision.Reason == v1alpha1.ReasonMigrated && status.Subject == plan.SubjectOf(crd)
 }
 
-// subjectOf says that what there is leaves the versions that are asked for, and all that the CRD does not serve.
+// subjectOf says that what there is leaves the versions of the CRD that are asked for, and all that it does not serve. A tenant may ask for
+// any others, as many as it likes.
 func subjectOf(crd *apiextensionsv1.CustomResourceDefinition, asked []string) subject {
 	t := owners.Target{
 		CRD: crd.Name, Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind, Plural: crd.Spec.Names.Plural,
 		Namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped, Storage: crds.StorageVersion(crd),
 		Served: crds.Served(crd), Unserved: true,
 	}
-	t.Leaving = slices.DeleteFunc(slices.Clone(asked), func(version string) bool { return version == t.Storage })
+	t.Leaving = slices.DeleteFunc(slices.Clone(asked), func(version string) bool { return version == t.Storage || !crds.Has(crd, version) })
 	return subject{uid: crd.UID, target: t, listed: crds.Versions(crd), asked: len(asked) > 0}
 }
