@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"maps"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -11,23 +12,29 @@ import (
 	"github.com/moult-dev/moult/policies/plan"
 )
 
-// turns are how a CRD went to and fro. They outlive the opt-in label, and end with the CRD.
+// turns are how a CRD went to and fro. They outlive the opt-in label, by as long as it may be undone, and end with the CRD.
 type turns struct {
 	uid           types.UID
 	flips, labels plan.Turns
 }
 
 // turn changes what is known of a CRD's turns.
-func (s *StateStore) turn(crd string, uid types.UID, change func(*turns)) turns {
+func (s *StateStore) turn(crd string, uid types.UID, now time.Time, change func(*turns)) turns {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.turns[crd]
 	if known == nil || known.uid != uid {
+		s.dropTurns(now)
 		known = &turns{uid: uid}
 		s.turns[crd] = known
 	}
 	change(known)
 	return *known
+}
+
+// dropTurns drops those of CRDs without the label that cannot be undone any more. No watch reports that such a CRD was deleted.
+func (s *StateStore) dropTurns(now time.Time) {
+	maps.DeleteFunc(s.turns, func(crd string, t *turns) bool { return s.states[crd] == nil && t.labels.Over(now) })
 }
 
 // gone drops the turns of a CRD that is not there any more.
@@ -39,7 +46,7 @@ func (s *StateStore) gone(crd string) {
 
 // turned notes how a CRD is that has opted in.
 func (r *Reconciler) turned(crd *apiextensionsv1.CustomResourceDefinition, o *plan.Observation) {
-	known := r.states.turn(crd.Name, crd.UID, func(t *turns) {
+	known := r.states.turn(crd.Name, crd.UID, o.Now, func(t *turns) {
 		if t.flips == (plan.Turns{}) {
 			t.flips, t.labels = resumed(r.said(crd), t.labels, o.Now)
 		}
@@ -62,5 +69,5 @@ func resumed(said *plan.Said, known plan.Turns, now time.Time) (flips, labels pl
 
 // unlabelledBy notes that the label was taken off, and reports whether that was so twice.
 func (r *Reconciler) unlabelledBy(crd *apiextensionsv1.CustomResourceDefinition, by string, now time.Time) (twice bool) {
-	return r.states.turn(crd.Name, crd.UID, func(t *turns) { t.labels = t.labels.Seen("off", by, now) }).labels.UndoneTwice()
+	return r.states.turn(crd.Name, crd.UID, now, func(t *turns) { t.labels = t.labels.Seen("off", by, now) }).labels.UndoneTwice()
 }

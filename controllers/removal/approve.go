@@ -61,10 +61,13 @@ func (r *Reconciler) syncApproval(ctx context.Context, name string) error {
 		return err
 	}
 	change, err := r.approval(ctx, crd)
-	if err != nil || change == nil {
-		return err
+	if err == nil && change != nil {
+		err = r.applyApproval(ctx, crd, *change)
 	}
-	return r.applyApproval(ctx, crd, *change)
+	if len(r.waiting(ctx, name)) == 0 {
+		r.crds.Drop(name) // it was read for them
+	}
+	return err
 }
 
 // change is what is to be done about the condition: say it of these versions. If

@@ -68,13 +68,20 @@ func (r *crdReader) GetNow(ctx context.Context, name string) (*apiextensionsv1.C
 	return r.refresh(ctx, name, known)
 }
 
-// Changed notes that a CRD has changed or no longer exists.
+// Changed notes that a CRD has changed.
 func (r *crdReader) Changed(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if known := r.known[name]; known != nil {
 		known.changed.Store(true)
 	}
+}
+
+// Drop forgets a CRD that was deleted, or that no VersionRemoval names any more. One that is being read meanwhile is not kept.
+func (r *crdReader) Drop(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.known, name)
 }
 
 func (r *crdReader) entry(name string) *readCRD {

@@ -115,19 +115,39 @@ func crdNameOf(o client.Object) []string {
 // changes, labelled or not, and for a migration that gets further.
 func (r *Reconciler) watch(mgr manager.Manager, known cache.Cache) error {
 	crd := setup.MetadataOf("") // a CRD without the label must wake its VersionRemovals, too
-	changed := source.Kind(known, crd, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, crd *metav1.PartialObjectMetadata) []ctrl.Request {
-		r.crds.Changed(crd.Name)
-		requests := r.waiting(ctx, crd.Name)
-		if len(requests) > 0 || mayBeApproved(crd) {
-			requests = append(requests, aboutCRD(crd.Name))
-		}
-		return requests
-	}))
-	sources := []source.Source{source.Kind(known, &v1alpha1.VersionRemoval{}, answered()), changed, setup.Woken(r.opts.Migration.Changes(), r.waiting)}
+	sources := []source.Source{source.Kind(known, &v1alpha1.VersionRemoval{}, answered()), source.Kind(known, crd, r.ofCRDs()), setup.Woken(r.opts.Migration.Changes(), r.waiting)}
 	if r.looks != nil {
 		sources = append(sources, setup.Woken(r.looks.ended, r.waiting))
 	}
 	return setup.Controller(mgr, controllerName, ctrlcontroller.Options{Reconciler: r, MaxConcurrentReconciles: 4, NewQueue: newQueue}, sources...)
+}
+
+// ofCRDs wakes the reconciler for all VersionRemovals of a CRD, and for the CRD if it may say what is safe to remove.
+func (r *Reconciler) ofCRDs() handler.TypedEventHandler[*metav1.PartialObjectMetadata, ctrl.Request] {
+	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
+	wake := func(ctx context.Context, crd *metav1.PartialObjectMetadata, q queue) {
+		requests := r.waiting(ctx, crd.Name)
+		if len(requests) > 0 || mayBeApproved(crd) {
+			requests = append(requests, aboutCRD(crd.Name))
+		}
+		for _, req := range requests {
+			q.Add(req)
+		}
+	}
+	return handler.TypedFuncs[*metav1.PartialObjectMetadata, ctrl.Request]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*metav1.PartialObjectMetadata], q queue) {
+			r.crds.Changed(e.Object.Name)
+			wake(ctx, e.Object, q)
+		},
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*metav1.PartialObjectMetadata], q queue) {
+			r.crds.Changed(e.ObjectNew.Name)
+			wake(ctx, e.ObjectNew, q)
+		},
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*metav1.PartialObjectMetadata], q queue) {
+			r.crds.Drop(e.Object.Name)
+			wake(ctx, e.Object, q)
+		},
+	}
 }
 
 // answered wakes the reconciler for a VersionRemoval that changes. It wakes it for the CRD, too, when what is asked of

@@ -49,6 +49,9 @@ func own(by, before string) bool { return by == before || strings.HasPrefix(by, 
 // UndoneTwice reports whether it was undone twice.
 func (t Turns) UndoneTwice() bool { return t.count >= undoneTwice }
 
+// Over reports whether the last turn was so long ago that none can undo it.
+func (t Turns) Over(now time.Time) bool { return now.Sub(t.at) >= turnsWithin }
+
 // fought reports whether it was undone twice, of late, and until when it has to stay.
 func (t Turns) fought(now time.Time) (until time.Time, fought bool) {
 	until = t.at.Add(restsFor)
