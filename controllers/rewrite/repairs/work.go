@@ -6,6 +6,8 @@ package repairs
 
 import (
 	"context"
+	"hash/maphash"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -26,6 +28,9 @@ const (
 	MaxRaces = 10
 	// maxLooks is how often everything is listed, if each look finds something that the one before has not seen.
 	maxLooks = 10
+	// maxRemembered bounds of how many things it is known how often they were done. Beyond that it begins anew: what comes back may then
+	// be moved more often, by ten looks at most, and counts as moved.
+	maxRemembered = 100_000
 	// inFlight are the writes under way at a time without a Lane of the caller's.
 	inFlight = 32
 )
@@ -51,7 +56,8 @@ type Work struct {
 type tally struct {
 	mu        sync.Mutex
 	now       int64              // done in this look
-	times     map[any]int        // how often each was done
+	times     map[uint64]int     // how often each was done, by its hash
+	seed      maphash.Seed       // of the hashes, so that no client can make two alike
 	unmet     [2]map[Listed]bool // by their names, in the look before and in this one
 	parts     map[string]*Report // by CRD
 	notLooked []NotLooked
@@ -66,7 +72,7 @@ func (w *Work) Run(ctx context.Context, kind *Kind, crds []string, look func(con
 	if w.Clock == nil {
 		w.Clock = clock.RealClock{}
 	}
-	w.tally = &tally{times: map[any]int{}, parts: map[string]*Report{}}
+	w.tally = &tally{times: map[uint64]int{}, seed: maphash.MakeSeed(), parts: map[string]*Report{}}
 	for _, crd := range crds {
 		w.parts[crd] = &Report{}
 	}
@@ -108,20 +114,30 @@ func (w *Work) report(kind *Kind, looks int, unfinished bool) Report {
 	return r
 }
 
-// Did counts something that was done in this look, and returns how often it was done by now. It asks for another look.
+// Did counts something that was done in this look, and returns how often it was done by now, as far as that is remembered. It asks for
+// another look.
 func (w *Work) Did(what any) (times int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now++
-	w.times[what]++
-	return w.times[what]
+	key := w.hash(what)
+	if w.times[key] == 0 && len(w.times) >= maxRemembered {
+		clear(w.times)
+	}
+	w.times[key]++
+	return w.times[key]
 }
 
 // Times is how often something was done.
 func (w *Work) Times(what any) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.times[what]
+	return w.times[w.hash(what)]
+}
+
+// hash differs for values of different types, which alone does not change that of what they hold.
+func (w *Work) hash(what any) uint64 {
+	return maphash.Comparable(w.seed, [2]any{reflect.TypeOf(what), what})
 }
 
 // Again asks for another look.

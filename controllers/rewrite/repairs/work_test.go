@@ -146,3 +146,25 @@ func TestAGroupInWords(t *testing.T) {
 	g.Expect(kind.Unknown(&Report{NotLooked: []NotLooked{{"pods", "a"}, {"nodes", "b"}}}, nil, 1)).To(Equal("not known whether things are left: a; and 1 more"))
 	g.Expect(kind.Unknown(&Report{}, errors.New("no answer"), 3)).To(HaveSuffix(": no answer"))
 }
+
+// How many references there are to be moved is up to tenants.
+func TestOfVeryMuchThatIsDoneNotAllIsRemembered(t *testing.T) {
+	g, w := NewWithT(t), &Work{}
+	_, err := w.Run(t.Context(), &kind, []string{"a"}, func(context.Context) error {
+		for i := range 3 * maxRemembered {
+			w.Did([2]string{"a reference", fmt.Sprint(i)})
+		}
+		g.Expect(len(w.times)).To(BeNumerically("<=", maxRemembered))
+		last := [2]string{"a reference", fmt.Sprint(3*maxRemembered - 1)}
+		g.Expect(w.Times(last)).To(Equal(1))
+		g.Expect(w.Did(last)).To(Equal(2))
+		g.Expect(w.Times([2]string{"another"})).To(BeZero())
+		type other [2]string
+		g.Expect(w.Times(other(last))).To(BeZero(), "one of another type is another")
+		w.Again()
+		g.Expect(w.Times(nil)).To(Equal(1))
+		w.now = 0
+		return nil
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+}
