@@ -1,6 +1,7 @@
 package charts
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"text/template"
 
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
+	"sigs.k8s.io/yaml"
 )
 
 // Open are values that are not known: only a cluster gives them.
@@ -41,11 +43,13 @@ func (c *Chart) Dependents(ctx context.Context, r Release, open Open) ([]Depende
 	if err != nil {
 		return nil, err
 	}
-	changesInTexts := false
-	if o.inTexts, changesInTexts, err = c.rendersTemplates(ctx, r); err != nil {
+	inTexts, changesInTexts, err := c.rendersTemplates(ctx, r)
+	if err != nil {
 		return nil, err
 	}
-	changes := func(one *part) bool { return one.changes }
+	o.inTexts = inTexts
+	isTemplated := c.valuesAreTemplates(r.Values)
+	changes := func(one *part) bool { return one.changes || one.rendersTexts && (isTemplated || one.hasFiles) }
 	isChanged := changesInTexts || slices.ContainsFunc(slices.Concat(p.files, p.notes), func(file string) bool {
 		all := p.within(file, true)
 		return slices.ContainsFunc(all, changes) && slices.ContainsFunc(all, o.reach)
@@ -74,7 +78,7 @@ func (c *Chart) rendersTemplates(ctx context.Context, r Release) (found, changin
 }
 
 // changer finds a function that may change values, or a part that may.
-var changer = regexp.MustCompile(`\b(?:include|template|` + strings.Join(slices.Concat(change, join), "|") + `)\b`)
+var changer = regexp.MustCompile(`\b(?:include|template|tpl|` + strings.Join(slices.Concat(change, join), "|") + `)\b`)
 
 func (p *parts) dependent(file string) Dependent {
 	d := Dependent{File: file}
@@ -173,4 +177,12 @@ func (c *Chart) AllValues(of map[string]any) []map[string]any {
 		all, next = append(all, next[0].Values), append(next, next[0].Dependencies()...)
 	}
 	return all
+}
+
+// valuesAreTemplates reports whether some may be, and change others where they are rendered.
+func (c *Chart) valuesAreTemplates(of map[string]any) bool {
+	return slices.ContainsFunc(c.AllValues(of), func(values map[string]any) bool {
+		text, err := yaml.Marshal(values)
+		return err != nil || bytes.Contains(text, []byte("{{"))
+	})
 }

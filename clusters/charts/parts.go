@@ -215,15 +215,15 @@ func (r *reading) branch(n *parse.BranchNode, root, moves bool) {
 	for _, variable := range n.Pipe.Decl {
 		r.stale[variable.Ident[0]] = r.stale[variable.Ident[0]] || n.NodeType == parse.NodeRange // it is what is in the other
 	}
-	before := r.begun
+	before, atLine := r.begun, r.atLine
 	r.node(n.List, of)
 	if n.NodeType == parse.NodeRange {
 		r.node(n.List, of) // as after the first time
 	}
-	after := r.begun
-	r.begun = before
+	after, atLineAfter := r.begun, r.atLine
+	r.begun, r.atLine = before, atLine
 	r.node(n.ElseList, root)
-	r.begun = r.begun && after
+	r.begun, r.atLine = r.begun && after, r.atLine || atLineAfter
 }
 
 // pipe reports whether what it gives may be the root of all values.

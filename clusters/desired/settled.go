@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/moult-dev/moult/clusters/desired/argocd"
 	"github.com/moult-dev/moult/clusters/desired/commands"
 	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/clusters/desired/helm"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -32,7 +34,7 @@ func Settle(base, head *delivery.Cluster) {
 			}
 			fingerprint, err := u.Settled()
 			if err != nil {
-				notSettled(u, err)
+				notSettled(both[1], err)
 				break
 			}
 			settled = append(settled, fingerprint)
@@ -45,11 +47,14 @@ func Settle(base, head *delivery.Cluster) {
 	}
 }
 
-func notSettled(u *delivery.Unseen, err error) {
+// notSettled has the report, which is of the head, give the reason.
+func notSettled(head []*delivery.Unseen, err error) {
 	why := files.FailureOf(err)
-	u.Offline = u.Offline || errors.Is(err, charts.ErrOffline)
-	if !errors.Is(err, charts.ErrNotAsked) && !strings.Contains(u.Why, why) {
-		u.Why += "; " + why
+	for _, u := range head {
+		u.Offline = u.Offline || errors.Is(err, charts.ErrOffline)
+		if !errors.Is(err, charts.ErrNotAsked) && !strings.Contains(u.Why, why) {
+			u.Why += "; " + why
+		}
 	}
 }
 
@@ -87,7 +92,7 @@ func (f *follower) settled(ctx context.Context, s delivery.Unseen, holder *deliv
 		}
 		for _, object := range made.Objects {
 			switch {
-			case kinds.Delivers(object), kinds.Installs(object), commands.InObject(object) != "", isSource(object), taken[object.GetName()] && isKept(object), appset.IsCluster(object):
+			case kinds.Delivers(object), kinds.Installs(object), commands.InObject(object) != "", isSource(object), isKept(object) && taken(object.GetName()), appset.IsCluster(object):
 				return "", fmt.Errorf("its chart has %s", kinds.NameOf(object, nil))
 			case !decidesNothing(object):
 				h.built = append(h.built, jsonOf(object.Object))
@@ -99,10 +104,16 @@ func (f *follower) settled(ctx context.Context, s delivery.Unseen, holder *deliv
 }
 
 func (f *follower) settledBy(ctx context.Context, by *delivery.Object) (made *charts.Rendering, rest *delivery.Object, err error) {
-	if kinds.IsHelmRelease(by) {
-		return f.known.Settled(ctx, f.charts, by)
+	r := f.charts
+	for _, name := range f.takenNames() {
+		if name != "" && len(f.cluster.Named("ConfigMap", "", name))+len(f.cluster.Named("Secret", "", name)) == 0 {
+			r.Taken = append(r.Taken, name)
+		}
 	}
-	return argocd.SettledSet(ctx, f.charts, by)
+	if kinds.IsHelmRelease(by) {
+		return f.known.Settled(ctx, r, by)
+	}
+	return argocd.SettledSet(ctx, r, by)
 }
 
 // isSource is for what Flux takes charts or folders from.
@@ -115,18 +126,30 @@ func isKept(object *delivery.Object) bool {
 	return object.Is("", "ConfigMap") || object.Is("", "Secret")
 }
 
-// takenFrom are the names of what objects that deliver or install something refer to.
-func (f *follower) takenFrom() map[string]bool {
-	names := map[string]bool{}
+// takenFrom reports whether a name is, or may become, that of a text or of values that others take.
+func (f *follower) takenFrom() func(name string) bool {
+	names := f.takenNames()
+	return func(name string) bool {
+		pattern := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(name), helm.Word, ".*") + "$")
+		return slices.ContainsFunc(names, pattern.MatchString)
+	}
+}
+
+// takenNames are those of what objects that deliver or install something take texts and values from.
+func (f *follower) takenNames() (names []string) {
 	for _, object := range f.cluster.Objects() {
 		if !kinds.Delivers(object) && !kinds.Installs(object) {
 			continue
 		}
 		for at, value := range crdschema.Each(object.Field("spec")) {
-			if name, is := value.(string); is && len(at) > 1 && at[len(at)-1] == "name" {
-				names[name] = true
+			name, isText := value.(string)
+			if isText && len(at) > 1 && at[len(at)-1] == "name" && slices.ContainsFunc(at, func(step any) bool { return from.MatchString(fmt.Sprint(step)) }) {
+				names = append(names, name)
 			}
 		}
 	}
 	return names
 }
+
+// from finds fields that refer to a ConfigMap or a Secret: valuesFrom, substituteFrom, secretRef.
+var from = regexp.MustCompile(`(?i)from|secret|configmap|^values|resources`)

@@ -51,6 +51,11 @@ func TestChartsAreComparedByWhatNoUnknownValueDecides(t *testing.T) {
 		"a CRD moves into the templates":    {next: files{"c/crds/x.yaml": "", "c/templates/x.yaml": crd("x")}},
 		"a kind that is filled in":          {next: files{"c/templates/x.yaml": "kind: {{ .Values.host }}\n"}},
 		"an object that is":                 {next: files{"c/templates/x.yaml": when(".Values.host", "{{ toYaml .Values.extra }}\n")}},
+		"one behind a comment":              {next: files{"c/templates/x.yaml": when(".Values.host", "# all of it\n{{ toYaml .Values.extra }}\n")}},
+		"a command in a value":              {next: files{"c/values.yaml": "run: [kubectl, apply, -f, 'https://example.com/crds.yaml']\n", "c/templates/j.yaml": when(`eq .Values.host "a"`, "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  command: {{ toYaml .Values.run | nindent 4 }}\n")}},
+		"a text that is a template":         {next: files{"c/values.yaml": "t: '{{ .Values.host }}'\n", "c/templates/crd.yaml": when("tpl .Values.t .", crd("z"))}},
+		"what notes change":                 {next: files{"c/templates/NOTES.txt": `{{ $_ := set .Values "on" (eq .Values.host "unknown") }}`}},
+		"another document":                  {next: files{"c/templates/x.yaml": when(".Values.host", configMap("m", "x: y")+"{{ range .Values.extra }}\n---\n{{ toYaml . }}\n{{ end }}")}},
 		"a file with CRDs":                  {next: files{"c/files/x.yaml": crd("y"), "c/templates/x.yaml": when(`eq .Values.host "a"`, `{{ .Files.Get "files/x.yaml" }}`)}},
 		"a command":                         {next: files{"c/templates/j.yaml": "apiVersion: v1\nkind: Job\nmetadata: {name: j}\nspec: {command: [kubectl, apply, -f, 'https://example.com/crds.yaml']}\n"}},
 		"one that it decides":               {next: files{"c/templates/j.yaml": when(`eq .Values.host "a"`, "apiVersion: v1\nkind: Job\nmetadata: {name: j}\nspec:\n  command: [kubectl, apply, -f, 'https://example.com/crds.yaml']\n")}},
@@ -95,5 +100,48 @@ func TestChartsAreComparedByWhatNoUnknownValueDecides(t *testing.T) {
 				g.Expect(sides[0].Unseen[0].Fingerprint == sides[1].Unseen[0].Fingerprint).To(Equal(c.same))
 			})
 		}
+	}
+}
+
+// What a chart makes may decide about another one.
+func TestAChartMayMakeWhatAnotherTakesValuesFrom(t *testing.T) {
+	set := object("argoproj.io/v1alpha1", "ApplicationSet", "s", "goTemplate: true, generators: [{plugin: {configMapRef: {name: p}}}], template: {metadata: {name: s}, spec: {source: {chart: c, repoURL: 'https://charts', targetRevision: VERSION, helm: {valuesObject: {host: '{{ .host }}'}}}}}")
+	other := helm("chart: {spec: {chart: other, version: 1.0.0, sourceRef: {kind: HelmRepository, name: r}}}, valuesFrom: [{kind: ConfigMap, name: taken}]")
+	for name, c := range map[string]struct {
+		from, to string // a template of the chart, before and after
+		same     bool
+	}{
+		"it":                {configMap("taken", "x: y"), configMap("taken", "x: z"), false},
+		"another":           {configMap("free", "x: y"), configMap("free", "x: z"), true},
+		"one that may be":   {configMap("'{{ .Release.Name }}'", "x: y"), configMap("'{{ .Release.Name }}'", "x: z"), true},
+		"one that may come": {"", "{{ if eq .Values.host \"a\" }}" + strings.Replace(configMap("m", "x: z"), "name: m", "name: taken", 1) + "{{ end }}", false},
+		"a source":          {"", source("HelmRepository", "r", "url: https://charts"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			known := byVersion{}
+			for version, template := range map[string]string{"1.0.0": c.from, "2.0.0": c.to} {
+				tree := opened(t, files{"c/Chart.yaml": "apiVersion: v2\nname: c\nversion: 1.0.0\n", "c/templates/x.yaml": template})
+				loaded, err := charts.Folder(tree.Dir+"/c", tree.Root)
+				g.Expect(err).NotTo(HaveOccurred())
+				known[version] = loaded
+			}
+			var sides []*delivery.Cluster
+			for _, version := range []string{"1.0.0", "2.0.0"} {
+				followed, err := desired.Follow(t.Context(), opened(t, files{"entry/a.yaml": strings.ReplaceAll(set, "VERSION", version), "entry/b.yaml": other}), "entry", desired.Options{Charts: known})
+				g.Expect(err).NotTo(HaveOccurred())
+				sides = append(sides, followed)
+			}
+			desired.Settle(sides[0], sides[1])
+			fingerprints := map[string][]string{}
+			for _, side := range sides {
+				for _, u := range side.Unseen {
+					fingerprints[u.By.GetKind()] = append(fingerprints[u.By.GetKind()], u.Fingerprint)
+				}
+			}
+			both := fingerprints["ApplicationSet"]
+			g.Expect(both).To(HaveLen(2))
+			g.Expect(both[0] == both[1]).To(Equal(c.same))
+		})
 	}
 }

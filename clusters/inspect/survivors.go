@@ -107,6 +107,16 @@ func (c *Cluster) Survivors(ctx context.Context, search SurvivorSearch) (survivo
 	return s.survey.Report(), nil
 }
 
+// scan is one look through the cluster.
+type scan struct {
+	*Cluster
+	SurvivorSearch
+
+	walker *survivors.Walker
+	survey *survivors.Survey
+	hiding
+}
+
 // lookAt reads all objects of resources, but for those that are left out.
 func (s *scan) lookAt(ctx context.Context, resources []listed) error {
 	for _, r := range resources {
@@ -120,16 +130,6 @@ func (s *scan) lookAt(ctx context.Context, resources []listed) error {
 		}
 	}
 	return nil
-}
-
-// scan is one look through the cluster.
-type scan struct {
-	*Cluster
-	SurvivorSearch
-
-	walker *survivors.Walker
-	survey *survivors.Survey
-	hiding
 }
 
 // tellHidden reports objects that no list has shown, though each has ended well.

@@ -21,7 +21,7 @@ import (
 func (o *overlay) decrypted(file string, content []byte) ([]byte, error) {
 	var k types.Kustomization
 	if o.inflater == nil || o.omitted.generators || k.Unmarshal(content) != nil {
-		return content, nil // Flux runs no plug-ins; what is no kustomization, Kustomize reports
+		return content, nil //nolint:nilerr // Flux runs no plug-ins; what is no kustomization, Kustomize reports
 	}
 	k.FixKustomization() // older fields become newer ones
 	dir := filepath.Dir(file)
@@ -76,7 +76,8 @@ type builtBy struct {
 func (o *overlay) copies() bool {
 	return slices.ContainsFunc(o.builtBy, func(by builtBy) bool {
 		patches := slices.Concat(by.k.Patches, by.k.PatchesJson6902) //nolint:staticcheck // deprecated, and in many a repository
-		return len(by.k.Replacements)+len(by.k.Vars)+len(by.k.Transformers)+len(by.k.Configurations) > 0 || slices.ContainsFunc(patches, func(patch types.Patch) bool {
+		copying := len(by.k.Replacements) + len(by.k.Vars)           //nolint:staticcheck // deprecated, too
+		return copying+len(by.k.Transformers)+len(by.k.Configurations) > 0 || slices.ContainsFunc(patches, func(patch types.Patch) bool {
 			return isElsewhere(patch.Path) || slices.ContainsFunc(o.operations(by.dir, patch), func(one operation) bool { return one["from"] != nil })
 		})
 	})

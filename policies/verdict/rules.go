@@ -65,15 +65,17 @@ const (
 // Judge asks the rules in order. The last rule always holds.
 func Judge(s Situation) Verdict {
 	for _, r := range rules {
-		if v, ok := r.judge(s); ok {
-			v.Rule, v.LastWrite = r.name, s.lastWrite()
-			v.Closes, v.Answered = r.closes, s.answered()
-			if !v.Until.After(s.Now) {
-				v.Until = time.Time{} // what was waited for is under way, and its end is news
-			}
-			v.Warnings = s.warnOfLabelOrigin(s.warnOfLosses(s.warnOfReferences(v)))
-			return v
+		v, ok := r.judge(s)
+		if !ok {
+			continue
 		}
+		v.Rule, v.LastWrite = r.name, s.lastWrite()
+		v.Closes, v.Answered = r.closes, s.answered()
+		if !v.Until.After(s.Now) {
+			v.Until = time.Time{} // what was waited for is under way, and its end is news
+		}
+		v.Warnings = s.warnOfLabelOrigin(s.warnOfLosses(s.warnOfReferences(v)))
+		return v
 	}
 	panic("verdict: the last rule must always hold")
 }

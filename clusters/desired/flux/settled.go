@@ -34,6 +34,8 @@ func (o Objects) Settled(ctx context.Context, r helm.Renderer, by *delivery.Obje
 	switch {
 	case err != nil || variable.Match(text):
 		return nil, nil, errors.New("there are variables in more than its values")
+	case by.Field("spec", "postRenderers") != nil:
+		return nil, nil, errors.New("it has spec.postRenderers")
 	case !isElsewhere, by.Field("spec", "kubeConfig") != nil:
 		return nil, nil, charts.ErrNotAsked
 	}
@@ -55,9 +57,6 @@ func (o Objects) Settled(ctx context.Context, r helm.Renderer, by *delivery.Obje
 		}
 	}
 	release.Values = charts.Merge(release.Values, own)
-	if made, err = r.Settled(ctx, chart, release, opening); err != nil {
-		return nil, nil, err
-	}
-	made.Objects, err = postRendered(by, made.Objects)
+	made, err = r.Settled(ctx, chart, release, opening)
 	return made, rest, err
 }

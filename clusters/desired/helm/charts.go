@@ -39,6 +39,8 @@ type Renderer struct {
 	Source
 
 	Tree *files.Tree
+	// Taken are names of what objects refer to and is not in the repository. A chart may make it.
+	Taken []string
 }
 
 // Load reads a chart of this repository, with those that it names by file://.

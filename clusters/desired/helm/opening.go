@@ -18,8 +18,8 @@ type Opening struct {
 // NewOpening takes what the pattern finds for a part of a text that only a cluster gives.
 func NewOpening(part *regexp.Regexp) *Opening { return &Opening{part: part} }
 
-// word stands in the place of what is open. It is a name, and a part of a host or a path.
-const word = "unknown"
+// Word stands in the place of what is open. It is a name, and a part of a host or a path.
+const Word = "unknown"
 
 // Value fills in values, which are changed, at a path.
 func (o *Opening) Value(at []string, value any) any {
@@ -46,13 +46,13 @@ func (o *Opening) Text(at []string, text string) string {
 	if o.part.MatchString(text) {
 		o.Unknown(at)
 	}
-	return o.part.ReplaceAllString(text, word)
+	return o.part.ReplaceAllString(text, Word)
 }
 
 // Release fills in the name or the namespace of a release.
 func (o *Opening) Release(text string) string {
 	o.open.Release = o.open.Release || o.part.MatchString(text)
-	return o.part.ReplaceAllString(text, word)
+	return o.part.ReplaceAllString(text, Word)
 }
 
 // Unknown notes that a value and all below it are not known; all values without a path.

@@ -36,8 +36,13 @@ func (r Renderer) Settled(ctx context.Context, chart *charts.Chart, release char
 	if err != nil {
 		return nil, err
 	}
+	isTaken := func(d charts.Dependent) bool {
+		return slices.ContainsFunc(r.Taken, func(name string) bool {
+			return kept.MatchString(d.Text) && regexp.MustCompile(`name["']?\s*:\s*["']?`+regexp.QuoteMeta(name)+`["'\s,}]`).MatchString(d.Text)
+		})
+	}
 	for _, d := range dependents {
-		if !isPlain(d) {
+		if !isPlain(d) || isTaken(d) {
 			return nil, fmt.Errorf("%s may depend on it", d.File)
 		}
 	}
@@ -52,7 +57,8 @@ func mayBring(text []byte) bool {
 
 // brings finds an object that has more applied than it holds, a program that may do that, and a text of several documents.
 var brings = regexp.MustCompile(`(?m)apiVersion\W{1,9}(?:argoproj\.io|[a-z.]+\.fluxcd\.io|` + strings.Join(words.Of(installers, regexp.QuoteMeta), "|") + `)/` +
-	`|\b(?:kubectl|oc|clusterctl|kustomize|helmfile)\b|\bhelm\W{1,9}(?:install|upgrade|template|pull)\b|^\s*---\s*$`)
+	`|(?:^|[^/\w.-])(?:kubectl|oc|clusterctl|kustomize|helmfile)\b|\bkubectl\W{1,9}(?:apply|create|replace|patch)\b|argocd\.argoproj\.io/secret-type` +
+	`|\b(?:helm|istioctl|cilium|linkerd|kapp|argocd|flux|velero|operator-sdk)\b\W{1,9}(?:-\S+\W+\S+\W+)?(?:install|upgrade|template|pull|bootstrap|deploy|app)\b|^\s*---\s*$`)
 
 // installers are the groups of all objects whose controllers install something. Of webhooks and policies, each operator has some.
 var installers = slices.DeleteFunc(kinds.InstallerGroups(), func(group string) bool { return group == "admissionregistration.k8s.io" })
@@ -71,6 +77,8 @@ var (
 	separator = regexp.MustCompile(`(?m)^---\s*$`)
 	// kind finds the kind of an object, or of one that it refers to.
 	kind = regexp.MustCompile(`\bkind["']?\s*:[ \t]*([^\n,]*)`)
+	// kept finds what holds texts and values.
+	kept = regexp.MustCompile(`\b(?:ConfigMap|Secret)\b`)
 	// action is what a template does, and branching one that only decides which of several texts there is.
 	action    = regexp.MustCompile(`\{\{.*?\}\}`)
 	branching = regexp.MustCompile(`^\{\{-?\s*(?:if|else|end)\b`)

@@ -23,5 +23,5 @@ func (v *visit) losesFields(ctx context.Context, at schema.GroupVersionResource,
 	case why != "":
 		v.leave(repairs.FieldsWouldBeLost, what+" would lose fields: "+why)
 	}
-	return err != nil || why != "", nil
+	return err != nil || why != "", nil //nolint:nilerr // it is reported
 }

@@ -21,7 +21,7 @@ func (r *Repair) losses(ctx context.Context, at schema.GroupVersionResource) (as
 		return nil, nil, ctx.Err()
 	}
 	if err != nil {
-		return func(context.Context, types.NamespacedName) (string, error) { return err.Error(), nil }, func() {}, nil
+		return func(context.Context, types.NamespacedName) (string, error) { return err.Error(), nil }, func() {}, nil //nolint:nilerr // it is why none is written
 	}
 	return ask, done, nil
 }
@@ -46,5 +46,5 @@ func (v *visit) losesFields(ctx context.Context, items []repairs.Item) (held boo
 			v.Leave(repairs.FieldsWouldBeLost, "", r)
 		}
 	}
-	return err != nil || why != "", nil
+	return err != nil || why != "", nil //nolint:nilerr // it is reported
 }
