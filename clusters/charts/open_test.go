@@ -19,7 +19,7 @@ var named = map[string]string{
 	`include "twice" (dict "context" $)`: `{{ include "under" . }}`, `include "deep" (dict "root" (dict "context" $))`: `{{ include "own" .root.context }}`,
 	`include "each" $.Values.m`: `{{ range $k, $v := . }}{{ $k }}{{ $v }}{{ end }}`, `include "all" (dict "x" $.Values)`: `{{ toYaml . }}`,
 	`include "kept" (dict "ctx" $)`: `{{ $ctx := .ctx }}{{ with $ctx }}{{ .Values.m.y }}{{ end }}`, `include "dollar" .`: `{{ with .Release }}{{ $.Values.b }}{{ end }}`,
-	`include "sets" .`: `{{ $_ := set .Values "b" .Values.a }}`, `include "none" (dict "a" "b")`: `{{ .a }}`,
+	`include "sets" .`: `{{ $_ := set .Values "b" .Values.a }}`, `include "none" (dict "a" "b")`: `{{ .a }}`, `include "below" (dict (print "Values") $)`: `{{ .Values.Values.a }}`,
 	`include "dump" (dict "given" $)`: `{{ toYaml .given }}`,
 }
 

@@ -184,6 +184,7 @@ func (r *reading) words(text string) {
 		r.atLine = true
 	}
 	if text != "" {
+		r.opens = r.opens || !r.begun && strings.HasPrefix(strings.TrimSpace(text), "{") // as JSON has no lines, its rest may be a value
 		r.begun = r.begun || strings.TrimSpace(remark.ReplaceAllString(text, "")) != ""
 		r.atLine = strings.HasSuffix(text, "\n") || r.atLine && strings.TrimSpace(text) == ""
 	}

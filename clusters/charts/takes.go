@@ -153,7 +153,9 @@ func (r *reading) value(n parse.Node, root bool) bool {
 func (r *reading) fields(names []string) bool {
 	at := slices.Index(names, "Values")
 	switch {
-	case slices.ContainsFunc(names, func(name string) bool { return slices.Contains(methods, name) || name == "Values" && r.roots[name] }):
+	case slices.ContainsFunc(names, func(name string) bool {
+		return slices.Contains(methods, name) || name == "Values" && (r.roots[name] || r.roots[unknownName])
+	}):
 		r.all = true
 	case at >= 0:
 		r.values = append(r.values, names[at+1:])

@@ -57,7 +57,7 @@ func mayBring(text []byte) bool {
 
 // brings finds an object that has more applied than it holds, a program that may do that, and a text of several documents.
 var brings = regexp.MustCompile(`(?m)apiVersion\W{1,9}(?:argoproj\.io|[a-z.]+\.fluxcd\.io|` + strings.Join(words.Of(installers, regexp.QuoteMeta), "|") + `)/` +
-	`|(?:^|[^/\w.-])(?:kubectl|oc|clusterctl|kustomize|helmfile)\b|\bkubectl\W{1,9}(?:apply|create|replace|patch)\b|argocd\.argoproj\.io/secret-type` +
+	`|(?:^|[^/\w.-])(?:kubectl|oc|clusterctl|kustomize|helmfile)\b|\bkubectl\W{1,9}(?:apply|create|replace|patch)\b|argocd\.argoproj\.io/secret-type|/customresourcedefinitions` +
 	`|\b(?:helm|istioctl|cilium|linkerd|kapp|argocd|flux|velero|operator-sdk)\b\W{1,9}(?:-\S+\W+\S+\W+)?(?:install|upgrade|template|pull|bootstrap|deploy|app)\b|^\s*---\s*$`)
 
 // installers are the groups of all objects whose controllers install something. Of webhooks and policies, each operator has some.
