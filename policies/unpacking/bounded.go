@@ -21,14 +21,15 @@ const mostStoodFor = 16 << 20
 const valueIs = 8
 
 // plainYAML is ErrTooLarge of a text with a %TAG directive, which hardly anybody writes. Its prefix is written out for each node that
-// has the tag, and each directive is compared with all before it. A text in UTF-16 can have one unseen, and is not read either.
+// has the tag, and each directive is compared with all before it. In UTF-16, it may stand anywhere.
 func plainYAML(s string) error {
-	if strings.HasPrefix(s, "\xff\xfe") || strings.HasPrefix(s, "\xfe\xff") {
-		return fmt.Errorf("%w: it is in UTF-16", ErrTooLarge)
+	isWide := strings.HasPrefix(s, "\xff\xfe") || strings.HasPrefix(s, "\xfe\xff")
+	if isWide {
+		s = strings.ReplaceAll(s, "\x00", "")
 	}
 	for before, after, found := strings.Cut(s, "%TAG"); found; before, after, found = strings.Cut(after, "%TAG") {
 		line := strings.TrimSuffix(before, "\ufeff")
-		if line == "" || slices.ContainsFunc(lineBreaks, func(end string) bool { return strings.HasSuffix(line, end) }) {
+		if isWide || line == "" || slices.ContainsFunc(lineBreaks, func(end string) bool { return strings.HasSuffix(line, end) }) {
 			return fmt.Errorf("%w: it has a %%TAG directive", ErrTooLarge)
 		}
 	}

@@ -27,6 +27,7 @@ var written = map[string]func(string) string{
 	"a letter as a number":      func(crd string) string { return strings.Replace(crd, "kind: CustomR", `kind: "\u0043ustomR`, 1) },
 	"a letter of the key":       kindAs(`"k\x69nd": ${1}`),
 	"a word that goes on below": func(crd string) string { return strings.Replace(crd, "kind: CustomR", "kind: \"Custom\\\n  R", 1) },
+	"a directive":               func(crd string) string { return "%TAG !e! tag:example.com,2026:\n---\n" + crd },
 	"a key of its own line":     kindAs("? kind\n: ${1}"),
 	"UTF-16": func(crd string) string {
 		bytes := []byte{0xff, 0xfe}
