@@ -167,6 +167,7 @@ func killedOnTheWayBack(w *world) {
 	w.Expect(builders.WaitServed(w.ctx, w.cp.Config, w.live("widgets"))).To(Succeed())
 	w.flip()
 	w.begin()
+	reached := 0
 	for _, point := range wayBack {
 		p := w.run()
 		fault := faults.InsteadOf(p.kill)
@@ -174,11 +175,17 @@ func killedOnTheWayBack(w *world) {
 			fault = faults.RightAfter(p.kill)
 		}
 		armed := w.proxy.Inject(faults.Rule{Verbs: point.verbs, Path: point.path, After: point.most, Times: 1, Fault: fault})
-		w.until("the controller is killed "+point.name, p.isDead)
+		w.until("the controller is killed "+point.name+", or has got through", func() bool { return p.isDead() || w.isDone() })
 		armed.Heal()
+		if !p.isDead() {
+			p.kill() // on a busy machine, a point can come when all is done
+			break
+		}
+		reached++
 		w.sync()
 		w.t.Logf("killed %s; stored: %v, storedVersions: %v, gate: %s", point.name, w.stored("widgets"), w.live("widgets").Status.StoredVersions, w.verdict())
 	}
+	w.Expect(reached).To(BeNumerically(">", 3), "it is killed in the pass")
 	w.keep()
 }
 
