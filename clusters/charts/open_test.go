@@ -163,3 +163,15 @@ func TestWhatIsNoDependentIsTheSameBesideOthers(t *testing.T) {
 		}
 	})
 }
+
+// A chart is anybody's. Each loop in a loop must not double the work.
+func TestLoopsInLoopsAreReadInTime(t *testing.T) {
+	g := NewWithT(t)
+	const deep = 60
+	chart, err := ofTemplates("", strings.Repeat("{{ range .Values.a }}\n---\n", deep)+"{{ toYaml . }}"+strings.Repeat("{{ end }}", deep))
+	g.Expect(err).NotTo(HaveOccurred())
+	found, err := chart.Dependents(t.Context(), Release{Name: "r", Values: map[string]any{"a": []any{}}}, Open{Values: [][]string{{"a"}}})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found).To(HaveLen(1))
+	g.Expect(found[0].MayBeAny).To(BeTrue())
+}

@@ -135,6 +135,8 @@ type reading struct {
 	begun, atLine bool
 	// digest: only a checksum of what is read becomes part of the text.
 	digest bool
+	// again: a loop is read for the second time.
+	again bool
 }
 
 // node reads a node of the template. Root: the dot may be the root of all values.
@@ -218,8 +220,10 @@ func (r *reading) branch(n *parse.BranchNode, root, moves bool) {
 	}
 	before, atLine := r.begun, r.atLine
 	r.node(n.List, of)
-	if n.NodeType == parse.NodeRange {
-		r.node(n.List, of) // as after the first time
+	if n.NodeType == parse.NodeRange && !r.again { // as after the first time; with loops in loops, that is enough, and no more than twice the work
+		r.again = true
+		r.node(n.List, of)
+		r.again = false
 	}
 	after, atLineAfter := r.begun, r.atLine
 	r.begun, r.atLine = before, atLine

@@ -81,12 +81,13 @@ func (f *follower) settled(ctx context.Context, s delivery.Unseen, holder *deliv
 		return nil
 	}
 	return func() (string, error) {
-		made, rest, err := f.settledBy(ctx, s.By)
+		names := f.takenNames()
+		made, rest, err := f.settledBy(ctx, s.By, names)
 		if err != nil {
 			return "", err
 		}
 		h.built = slices.Clone(h.built)
-		taken := f.takenFrom()
+		taken := takenFrom(names)
 		for _, crd := range made.CRDs {
 			h.built = append(h.built, "in crds/: "+jsonOf(crd.Object))
 		}
@@ -103,9 +104,9 @@ func (f *follower) settled(ctx context.Context, s delivery.Unseen, holder *deliv
 	}
 }
 
-func (f *follower) settledBy(ctx context.Context, by *delivery.Object) (made *charts.Rendering, rest *delivery.Object, err error) {
+func (f *follower) settledBy(ctx context.Context, by *delivery.Object, names []string) (made *charts.Rendering, rest *delivery.Object, err error) {
 	r := f.charts
-	for _, name := range f.takenNames() {
+	for _, name := range names {
 		if name != "" && len(f.cluster.Named("ConfigMap", "", name))+len(f.cluster.Named("Secret", "", name)) == 0 {
 			r.Taken = append(r.Taken, name)
 		}
@@ -127,8 +128,7 @@ func isKept(object *delivery.Object) bool {
 }
 
 // takenFrom reports whether a name is, or may become, that of a text or of values that others take.
-func (f *follower) takenFrom() func(name string) bool {
-	names := f.takenNames()
+func takenFrom(names []string) func(name string) bool {
 	return func(name string) bool {
 		pattern := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(name), helm.Word, ".*") + "$")
 		return slices.ContainsFunc(names, pattern.MatchString)
