@@ -103,6 +103,6 @@ func (f *follower) findCommands(object *delivery.Object, u *delivery.Unit) {
 	p.Write("commands", about)
 	p.lent(object.GetNamespace(), "", object.Field("spec")) // variables may be there
 	f.cluster.Unseen = append(f.cluster.Unseen, delivery.Unseen{
-		Name: delivery.WithoutHash(kinds.NameOf(object, u)), By: object, Why: "a command in it installs, changes or deletes what is in no manifest", Fingerprint: p.Sum(),
+		Name: delivery.WithoutHash(kinds.NameOf(object, u)), By: object, Why: "a command or an object in it installs, changes or deletes what is in no manifest", Fingerprint: p.Sum(),
 	})
 }

@@ -19,16 +19,22 @@ import (
 // as manifests, such as templates, or that are packed in a way that is not unpacked here. Encrypted texts are among them, where an
 // object may be for that.
 func (o *Object) Inside() (crds []*Object, unread []string) {
+	return o.Holds(holdsCRD, func(inner *Object) bool { return inner.IsCRD() && inner.Object["spec"] != nil })
+}
+
+// Holds are those of the objects in another one that are wanted, and the texts that cannot be read, as Inside has them for CRDs. A text is
+// read if it may have wanted ones, by what it mentions.
+func (o *Object) Holds(mentions func(text string) bool, wanted func(*Object) bool) (held []*Object, unread []string) {
 	if o.IsCRD() {
 		return nil, nil
 	}
-	s := &insides{holder: o}
+	s := &insides{holder: o, mentions: mentions, wanted: wanted}
 	for _, key := range slices.Sorted(maps.Keys(o.Object)) {
 		if key != "metadata" { // annotations have what kubectl has applied
 			s.look(o.Object[key], 0)
 		}
 	}
-	return s.crds, s.unread
+	return s.held, s.unread
 }
 
 // Holder is an object that holds CRDs for others, as it is shown to a person.
@@ -80,9 +86,11 @@ var generatedSuffix = regexp.MustCompile(`-[2456789bcdfghkmt]{10}$`)
 
 // insides is a look into one object.
 type insides struct {
-	holder *Object
-	crds   []*Object
-	unread []string
+	holder   *Object
+	mentions func(text string) bool
+	wanted   func(*Object) bool
+	held     []*Object
+	unread   []string
 }
 
 const (
@@ -98,9 +106,9 @@ func (s *insides) look(value any, depth int) {
 	}
 	switch v := value.(type) {
 	case map[string]any:
-		if crd := Wrap(v); crd.IsCRD() && v["spec"] != nil {
-			crd.At = s.holder.Place
-			s.crds = append(s.crds, crd)
+		if inner := Wrap(v); inner.GetKind() != "" && s.wanted(inner) {
+			inner.At = s.holder.Place
+			s.held = append(s.held, inner)
 			return
 		}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
@@ -121,13 +129,13 @@ func (s *insides) text(text string, depth int) {
 		s.unread = append(s.unread, text)
 		return
 	}
-	if !holdsCRD(text) {
+	if !s.mentions(text) {
 		packed := text
 		if text = unpacked(packed); isPacked(text) {
 			s.unread = append(s.unread, packed)
 			return
 		}
-		if !holdsCRD(text) {
+		if !s.mentions(text) {
 			return
 		}
 	}
@@ -137,7 +145,7 @@ func (s *insides) text(text string, depth int) {
 			return
 		}
 		if _, isText := document.(string); isText {
-			continue // words about CRDs
+			continue // words about manifests
 		}
 		var value any
 		if raw, err := json.Marshal(document); err == nil && utiljson.Unmarshal(raw, &value) == nil { // numbers as an object has them

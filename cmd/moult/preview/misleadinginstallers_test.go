@@ -1,6 +1,9 @@
 package preview
 
-import "strings"
+import (
+	"encoding/base64"
+	"strings"
+)
 
 // bump is one file that names a release, before and after.
 func bump(file, content string, common files) overlooked {
@@ -36,6 +39,25 @@ const (
 	encrypted = "old: ENC[AES256_GCM,data:1.0.0]\nsops: {mac: a}\n"
 )
 
+const (
+	subscription = "apiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata: {name: s}\nspec: {name: o, startingCSV: o.v1.0.0}\n"
+	kubectlJob   = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {template: {spec: {containers: [{name: c, image: 'i:1', command: [kubectl, apply, -f, 'https://example.com/1.0.0.yaml']}]}}}\n"
+)
+
+// holding is the ConfigMap of a ClusterResourceSet that has a manifest.
+func holding(manifest string) string {
+	return aConfigMap + "data:\n  a.yaml: |\n" + indented(manifest, "    ")
+}
+
+func packing(manifest string) string {
+	return "apiVersion: v1\nkind: Secret\ntype: addons.cluster.x-k8s.io/resource-set\nmetadata: {name: s}\ndata: {a.yaml: " + base64.StdEncoding.EncodeToString([]byte(manifest)) + "}\n"
+}
+
+// nested is a manifest below a key, or an item of a list.
+func nested(manifest string) string {
+	return strings.TrimPrefix(indented(manifest, "      "), "      ")
+}
+
 func policyOf(how string) string {
 	return "apiVersion: policy.open-cluster-management.io/v1\nkind: ConfigurationPolicy\nmetadata: {name: p}\nspec:\n  object-templates:\n  - complianceType: " + how + "\n    objectDefinition:\n" + indented(widgetsCRD, "      ")
 }
@@ -52,6 +74,14 @@ var misleadingInstallers = map[string]overlooked{
 	"a package of carvel":                       inHub("apiVersion: data.packaging.carvel.dev/v1alpha1\nkind: Package\nmetadata: {name: p}\nspec: {template: {spec: {fetch: [{imgpkgBundle: {image: 'p:1.0.0'}}]}}}\n"),
 	"a Secret of values, by a field alone":      bump("hub/s.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: v, namespace: x}\nstringData: {v.yaml: 'v: 1.0.0'}\n", files{"hub/i.yaml": installOf}),
 	"another ConfigMap of a ClusterResourceSet": inHub(resourcesOf),
+	"an installer that a ConfigMap holds":       inHub(holding(subscription)),
+	"an Application that a ConfigMap holds":     inHub(holding(strings.Replace(hydrated, "HEAD", "1.0.0", 1))),
+	"a template of an installer":                inHub(holding("{{ if .old }}\n" + subscription + "{{ end }}\n")),
+	"a Job that a ConfigMap holds":              inHub(holding(kubectlJob)),
+	"an installer that a Secret packs":          {base: files{"hub/s.yaml": packing(subscription)}, head: files{"hub/s.yaml": packing(strings.ReplaceAll(subscription, "1.0.0", "2.0.0"))}, entry: "hub"},
+	"an installer that a ManifestWork holds":    inHub("apiVersion: work.open-cluster-management.io/v1\nkind: ManifestWork\nmetadata: {name: w}\nspec:\n  workload:\n    manifests:\n    - " + nested(subscription)),
+	"an installer of kro's":                     inHub("apiVersion: kro.run/v1alpha1\nkind: ResourceGraphDefinition\nmetadata: {name: r}\nspec:\n  schema: {kind: A}\n  resources:\n  - id: s\n    template:\n      " + nested(subscription)),
+	"the same, without an entry point":          bump("w.yaml", holding(subscription), nil),
 	"a deployment of kluctl's":                  inHub("apiVersion: gitops.kluctl.io/v1beta1\nkind: KluctlDeployment\nmetadata: {name: k}\nspec: {source: {git: {url: 'https://git.example.com/o', ref: {tag: v1.0.0}}}}\n"),
 	"a chart of Rancher's":                      inHub("apiVersion: management.cattle.io/v3\nkind: ManagedChart\nmetadata: {name: c}\nspec: {chart: c, version: 1.0.0}\n"),
 	"a chart of k0s":                            bump("k0s.yaml", "apiVersion: k0s.k0sproject.io/v1beta1\nkind: ClusterConfig\nspec: {extensions: {helm: {charts: [{name: c, version: 1.0.0}]}}}\n", nil),
