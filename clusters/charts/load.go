@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	"helm.sh/helm/v4/pkg/chart/loader/archive"
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
@@ -100,10 +101,35 @@ func (c *Chart) Missing() []Dependency {
 	var missing []Dependency
 	for _, wanted := range c.chart.Metadata.Dependencies {
 		if !holds(c.chart, wanted.Name) {
-			missing = append(missing, Dependency{Name: wanted.Name, Version: wanted.Version, Repository: wanted.Repository})
+			missing = append(missing, c.asLocked(wanted))
 		}
 	}
 	return missing
+}
+
+// asLocked is a dependency in the version of Chart.lock, which comes before a range of versions in Chart.yaml: `helm dependency build`, which
+// Argo CD runs, and Flux fetch that.
+func (c *Chart) asLocked(wanted *chartv2.Dependency) Dependency {
+	asked := Dependency{Name: wanted.Name, Version: wanted.Version, Repository: wanted.Repository}
+	if c.chart.Lock == nil {
+		return asked
+	}
+	for _, locked := range c.chart.Lock.Dependencies {
+		if locked.Name == wanted.Name && locked.Repository == wanted.Repository && isIn(locked.Version, wanted.Version) {
+			asked.Version = locked.Version
+		}
+	}
+	return asked
+}
+
+// isIn reports whether a version is in a range. Helm refuses a lock that is not of these dependencies.
+func isIn(version, of string) bool {
+	constraint, err := semver.NewConstraint(of)
+	if err != nil {
+		return version == of
+	}
+	parsed, err := semver.NewVersion(version)
+	return err == nil && constraint.Check(parsed)
 }
 
 func holds(c *chartv2.Chart, name string) bool {

@@ -25,6 +25,8 @@ type part struct {
 	// reading it, so any value.
 	values       [][]string
 	release, all bool
+	// defines: its file has pieces with names.
+	defines bool
 	// included are the names of what becomes part of it, and digested of that of which only a checksum does.
 	included, digested []string
 	// changes: it puts something into the values, for templates that come later.
@@ -53,12 +55,20 @@ func (c *Chart) parts() (*parts, error) {
 	for _, file := range slices.Concat(p.files, p.notes) {
 		p.given[file] = true
 	}
+	defines := map[string]bool{} // files
+	for _, all := range trees {
+		for _, tree := range all {
+			defines[tree.ParseName] = defines[tree.ParseName] || tree.Name != tree.ParseName
+		}
+	}
 	for known := -1; known < len(p.roots)+len(p.given); { // a piece may hand on what it is given
 		known = len(p.roots) + len(p.given)
 		p.named = map[string][]*part{}
 		for name, all := range trees {
 			for _, tree := range all {
-				p.named[name] = append(p.named[name], p.read(name, tree))
+				one := p.read(name, tree)
+				one.defines = defines[name]
+				p.named[name] = append(p.named[name], one)
 			}
 		}
 	}

@@ -34,6 +34,10 @@ type Release struct {
 	KubeVersion string
 	// APIVersions are those of the cluster, beside Kubernetes' own.
 	APIVersions []string
+	// Hooks are those of Helm's that count beside the ones of installations and upgrades.
+	Hooks []string
+	// Cluster is what other clusters decide otherwise.
+	Cluster Cluster
 	// SkipSchema: the values are not held against values.schema.json.
 	SkipSchema bool
 }
@@ -78,7 +82,7 @@ func (c *Chart) render(r Release) (rendering *Rendering, err error) {
 		if strings.HasSuffix(name, "NOTES.txt") {
 			continue
 		}
-		if err := rendering.add(again, name, rendered[name]); err != nil {
+		if err := rendering.add(again, name, rendered[name], r.Hooks); err != nil {
 			return nil, err
 		}
 	}
@@ -91,11 +95,15 @@ func (c *Chart) texts(r Release, others template.FuncMap) (again *Chart, rendere
 	if again, err = load(c.files); err != nil {
 		return nil, nil, err
 	}
+	if r.Cluster.Files != nil {
+		again.keepOnly(r.Cluster.Files)
+	}
 	values, err := again.prepare(r)
 	if err != nil {
 		return nil, nil, err
 	}
 	all := functions()
+	maps.Copy(all, r.Cluster.functions())
 	maps.Copy(all, others)
 	if rendered, err = (engine.Engine{CustomTemplateFuncs: all}).Render(again.chart, values); err != nil {
 		return nil, nil, inOneLine(err)
@@ -113,7 +121,7 @@ func (c *Chart) prepare(r Release) (common.Values, error) {
 		if !slices.ContainsFunc(c.chart.Dependencies(), func(held *chartv2.Chart) bool {
 			return held.Name() == wanted.Name || held.Name() == wanted.Alias
 		}) {
-			return nil, &MissingError{Dependency{Name: wanted.Name, Version: wanted.Version, Repository: wanted.Repository}}
+			return nil, &MissingError{c.asLocked(wanted)}
 		}
 	}
 	capabilities, err := capabilities(r)
@@ -124,7 +132,13 @@ func (c *Chart) prepare(r Release) (common.Values, error) {
 		return nil, fmt.Errorf("it needs Kubernetes %s, and is rendered for %s", need, capabilities.KubeVersion.Version)
 	}
 	options := common.ReleaseOptions{Name: r.Name, Namespace: r.Namespace, Revision: 1, IsInstall: !r.Upgrade, IsUpgrade: r.Upgrade}
+	if r.Upgrade {
+		options.Revision = 2
+	}
 	prepared, err := util.ToRenderValuesWithSchemaValidation(c.chart, values, options, capabilities, true)
+	if err == nil {
+		prepared["Capabilities"] = seenBy(capabilities)
+	}
 	if err != nil || r.SkipSchema {
 		return prepared, err
 	}
@@ -140,23 +154,8 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("its dependency %s is not in charts/", strings.TrimSpace(e.Name+" "+e.Version))
 }
 
-func capabilities(r Release) (*common.Capabilities, error) {
-	text := r.KubeVersion
-	if text == "" {
-		text = KubeVersion
-	}
-	version, err := common.ParseKubeVersion(text)
-	if err != nil {
-		return nil, fmt.Errorf("the version of Kubernetes: %w", err)
-	}
-	return &common.Capabilities{
-		KubeVersion: *version, HelmVersion: common.DefaultCapabilities.HelmVersion,
-		APIVersions: append(slices.Clone(common.DefaultVersionSet), r.APIVersions...),
-	}, nil
-}
-
 // add takes the objects of one template.
-func (r *Rendering) add(c *Chart, name, text string) error {
+func (r *Rendering) add(c *Chart, name, text string, more []string) error {
 	inChart := strings.TrimPrefix(name, c.chart.Name()+"/")
 	// Helm splits at each line that begins so, whatever follows.
 	read, err := render.Stream(name, strings.NewReader(separator.ReplaceAllString(text, "---\n")))
@@ -164,7 +163,7 @@ func (r *Rendering) add(c *Chart, name, text string) error {
 		return fmt.Errorf("what the template makes is no manifest: %w", err)
 	}
 	for _, object := range read.Objects {
-		if isApplied(object) {
+		if isApplied(object, more) {
 			r.Objects = append(r.Objects, &delivery.Object{Unstructured: object.Unstructured, At: func(...string) finding.Place {
 				return finding.Place{File: inChart}
 			}})
@@ -219,38 +218,33 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// asksFor finds the APIs of a cluster that a template asks for.
-var asksFor = regexp.MustCompile(`APIVersions\.Has\s+\(?\s*["` + "`" + `]([^"` + "`" + `]+)["` + "`" + `]`)
+// hooks are those that Helm runs at an installation or an upgrade, and atOther those of other occasions.
+// https://helm.sh/docs/topics/charts_hooks/#the-available-hooks
+var (
+	hooks   = []string{"pre-install", "post-install", "pre-upgrade", "post-upgrade"}
+	atOther = []string{"pre-delete", "post-delete", "pre-rollback", "post-rollback", "test", "test-success"}
+)
 
-// AskedFor are the APIs that templates ask for and that are not Kubernetes' own, in order: what they make may depend on
-// whether the cluster has them.
-func (c *Chart) AskedFor() []string {
-	var apis []string
-	for all := []*chartv2.Chart{c.chart}; len(all) > 0; all = all[1:] {
-		for _, template := range all[0].Templates {
-			for _, found := range asksFor.FindAllSubmatch(template.Data, -1) {
-				if api := string(found[1]); !common.DefaultVersionSet.Has(api) && !slices.Contains(apis, api) {
-					apis = append(apis, api)
-				}
-			}
-		}
-		all = append(all, all[0].Dependencies()...)
+// AnyHook has the hooks of all occasions count, for tools that have their own rules.
+const AnyHook = "*"
+
+// isApplied reports whether an object is applied: all but the hooks of other occasions. Helm leaves out what names a hook that it does not know.
+// https://github.com/helm/helm/blob/v4.2.4/pkg/release/v1/util/manifest_sorter.go (isUnknownHook)
+func isApplied(object *delivery.Object, more []string) bool {
+	named := HooksOf(object)
+	isKnown := func(hook string) bool { return slices.Contains(hooks, hook) || slices.Contains(atOther, hook) }
+	counts := func(hook string) bool {
+		return slices.Contains(hooks, hook) || slices.Contains(more, hook) || slices.Contains(more, AnyHook)
 	}
-	slices.Sort(apis)
-	return apis
+	return len(named) == 0 || !slices.ContainsFunc(named, func(hook string) bool { return !isKnown(hook) }) && slices.ContainsFunc(named, counts)
 }
 
-// hooks are those that Helm runs at an installation or an upgrade.
-// https://helm.sh/docs/topics/charts_hooks/#the-available-hooks
-var hooks = []string{"pre-install", "post-install", "pre-upgrade", "post-upgrade"}
-
-// isApplied reports whether an installation or an upgrade applies an object: all but the hooks of other occasions.
-func isApplied(object *delivery.Object) bool {
-	hook := object.Annotation("helm.sh/hook")
-	if hook == "" {
-		return true
+// HooksOf are Helm's hooks that an object is run as; none if it is no hook.
+func HooksOf(object *delivery.Object) (named []string) {
+	if hook := object.Annotation(delivery.HelmHook); hook != "" {
+		for one := range strings.SplitSeq(hook, ",") {
+			named = append(named, strings.ToLower(strings.TrimSpace(one)))
+		}
 	}
-	return slices.ContainsFunc(strings.Split(hook, ","), func(one string) bool {
-		return slices.Contains(hooks, strings.ToLower(strings.TrimSpace(one)))
-	})
+	return named
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/kustomize/api/types"
+
 	"github.com/moult-dev/moult/clusters/desired/appset"
 	"github.com/moult-dev/moult/clusters/desired/argocd"
 	"github.com/moult-dev/moult/clusters/desired/files"
@@ -99,7 +101,7 @@ func (f *follower) hideSet(ctx context.Context, h *hidden, set *delivery.Object,
 		f.hideNowhere(h, set, source, around)
 		for _, dir := range f.foldersLike(set, source.Path) {
 			f.hideOtherwise(h, set, source, dir)
-			f.hideFolder(ctx, h, dir, wayOf(source), func() (*render.Rendering, error) { return f.argoCDFolder(ctx, source, dir, false) })
+			f.hideFolder(ctx, h, dir, wayOf(source), func() (*render.Rendering, error) { return f.argoCDFolder(ctx, nil, source, dir, false) })
 		}
 	}
 }
@@ -126,6 +128,10 @@ func (f *follower) hideOtherwise(h *hidden, set *delivery.Object, source deliver
 	}
 	if strings.Contains(jsonOf(source.Settings.Field("directory")), "{{") {
 		h.add(dir)
+	}
+	isTemplate := func(patch types.Patch) bool { return strings.Contains(patch.Path, "{{") }
+	if slices.ContainsFunc(source.Patches, isTemplate) {
+		h.widen(files.Data)
 	}
 	if strings.Contains(strings.Join(source.Components, " "), "{{") {
 		h.widen(files.Wires)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/kustomize/api/types"
+
 	"github.com/moult-dev/moult/clusters/desired/argocd"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/network"
@@ -25,6 +27,8 @@ func (f *follower) argoCD(ctx context.Context, u *delivery.Unit) {
 	for _, source := range u.Sources {
 		f.argoCDSource(ctx, u, source)
 	}
+	findAside(u)
+	u.Objects = slices.DeleteFunc(u.Objects, notApplied)
 	if u.Err != nil {
 		u.Objects = nil
 	}
@@ -71,7 +75,7 @@ func (f *follower) argoCDSource(ctx context.Context, u *delivery.Unit, d deliver
 		f.argoCDFromElsewhere(ctx, u, unseen, d)
 		return
 	}
-	if dir := f.tree.Folder(path); dir != "" && files.HasChart(dir) {
+	if dir := f.tree.Folder(path); dir != "" && argocd.TypeOf(source, dir) == argocd.OfHelm {
 		f.argoCDChart(ctx, u, source, dir)
 		return
 	}
@@ -86,7 +90,7 @@ func (f *follower) argoCDSource(ctx context.Context, u *delivery.Unit, d deliver
 		f.hideJsonnet(f.hiddenOf(u), u, source, f.tree.Folder(path))
 		return
 	}
-	if f.build(u, path, func(dir string) (*render.Rendering, error) { return f.argoCDFolder(ctx, d, dir, true) }); f.tree.Folder(path) == "" {
+	if f.build(u, path, func(dir string) (*render.Rendering, error) { return f.argoCDFolder(ctx, u, d, dir, true) }); f.tree.Folder(path) == "" {
 		f.argoCDFromElsewhere(ctx, u, unseen, d)
 	}
 }
@@ -103,12 +107,16 @@ func (f *follower) evaluated(ctx context.Context, u *delivery.Unit, source *deli
 	return true
 }
 
-// argoCDFolder builds a folder as Argo CD does, or what can be had of it.
-func (f *follower) argoCDFolder(ctx context.Context, d delivery.Source, dir string, partly bool) (*render.Rendering, error) {
+// argoCDFolder builds a folder as Argo CD does, or what can be had of it, for a unit if there is one.
+func (f *follower) argoCDFolder(ctx context.Context, u *delivery.Unit, d delivery.Source, dir string, partly bool) (*render.Rendering, error) {
 	o := f.options(d)
 	o.Partly = partly
 	if f.releases != nil {
-		o.Inflate = f.charts.Inflate(ctx) // whether Argo CD has --enable-helm is not in Git; without it, this would fail
+		inflate := f.charts.Inflate(ctx, u)                                         // whether Argo CD has --enable-helm is not in Git; without it, this would fail
+		o.Inflate = func(dir, home string, chart types.HelmChart) ([]byte, error) { // it has Kustomize use its own in any case
+			chart.KubeVersion, chart.ApiVersions = d.Settings.Text("kustomize", "kubeVersion"), d.Settings.Texts("kustomize", "apiVersions")
+			return inflate(dir, home, chart)
+		}
 	}
 	return argocd.Folder(d.Settings, dir, o, func(o render.Options) (*render.Rendering, error) { return render.Folder(dir, o) })
 }

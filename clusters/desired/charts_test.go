@@ -157,22 +157,6 @@ func TestAHelmReleaseWaitsForItsValues(t *testing.T) {
 	g.Expect(brought(cluster)).To(Equal("late too flux-system/h"))
 }
 
-// Which APIs a cluster has is not known. It matters only if CRDs depend on it.
-func TestAChartThatAsksForTheClustersAPIs(t *testing.T) {
-	const asks = `{{ if .Capabilities.APIVersions.Has "monitoring.coreos.com/v1" }}`
-	for name, c := range map[string]struct{ made, settings, want string }{
-		"for CRDs":                    {crd("y"), "", "Application argocd/a: charts/c is a chart; what it makes depends on the APIs of the cluster (monitoring.coreos.com/v1)"},
-		"for something else":          {configMap("x"), "", ""},
-		"and the Application says so": {crd("y"), ", helm: {apiVersions: [monitoring.coreos.com/v1]}", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			cluster := followed(t, with(inGit, files{"entry/a.yaml": app("a", "source: {path: charts/c"+c.settings+"}"), "charts/c/templates/asks.yaml": asks + c.made + "{{ end }}"}))
-			g.Expect(strings.Join(unseen(cluster), "")).To(Equal(c.want))
-		})
-	}
-}
-
 // What a chart makes is followed: charts of Applications are an app of apps.
 func TestWhatAChartBringsIsFollowed(t *testing.T) {
 	g := NewWithT(t)

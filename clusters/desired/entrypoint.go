@@ -129,7 +129,7 @@ func (f *follower) buildEntry(ctx context.Context, unit *delivery.Unit, dir stri
 		return true
 	}}
 	if named { // a whole repository most often fails at once
-		o.Builds, o.Partly, o.Inflate = f.Builds, true, f.charts.Inflate(ctx) // with charts it is Argo CD's: Flux would fail
+		o.Builds, o.Partly, o.Inflate = f.Builds, true, f.charts.Inflate(ctx, unit) // with charts it is Argo CD's: Flux would fail
 	}
 	rendering, err := render.Folder(dir, o)
 	if err != nil && named && render.KustomizationIn(dir) == "" {

@@ -28,7 +28,7 @@ func (f *follower) fingerprint(s delivery.Unseen, holder *delivery.Unit, h hidde
 	p.object(s.By)
 	if appset.HoldsKey(s.By.Field("spec", "generators"), "clusters") { // some of the clusters may be known here
 		for _, object := range p.cluster.Objects() {
-			if appset.IsCluster(object) {
+			if appset.IsCluster(object) || appset.MakesCluster(object) {
 				p.Write("cluster", jsonOf(object.Object)) // its labels, too
 			}
 		}
@@ -107,16 +107,53 @@ func (p *fingerprint) references(namespace string, value any) {
 	for _, v := range crdschema.Each(value) {
 		v, _ := v.(map[string]any)
 		if to := delivery.ReferenceOf(delivery.Wrap(v), namespace); to.Name != "" && slices.Contains(kinds.Decisive, to.Kind) {
-			for _, found := range p.cluster.Named(to.Kind, to.Namespace, to.Name) {
-				p.object(found)
-			}
+			p.named(to.Kind, to.Namespace, to.Name)
+		}
+		if from, _ := v["fluxcd.controlplane.io/copyFrom"].(string); from != "" {
+			namespace, name, _ := strings.Cut(from, "/")
+			p.named("ConfigMap", namespace, name)
+			p.named("Secret", namespace, name)
 		}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			if strings.HasPrefix(key, "values") || key == "pathsFrom" {
+			if strings.HasPrefix(key, "values") || key == "pathsFrom" || key == "configMapRef" {
 				p.lent(namespace, key, v[key])
 			}
 		}
 	}
+}
+
+// named adds an object that another one takes something from, or else what makes it in the cluster: an ExternalSecret, a SealedSecret, a policy
+// that copies it.
+func (p *fingerprint) named(kind, namespace, name string) {
+	found := p.cluster.Named(kind, namespace, name)
+	if len(found) == 0 && name != "" && (kind == "ConfigMap" || kind == "Secret") {
+		found = p.cluster.Named(kind, "", name)
+		for _, object := range p.cluster.Objects() {
+			if mayMake(object, name) {
+				found = append(found, object)
+			}
+		}
+	}
+	for _, object := range found {
+		p.object(object)
+	}
+}
+
+// mayMake reports whether the controller of an object may make another one of a name: it is called so, or names it.
+func mayMake(object *delivery.Object, name string) bool {
+	group := object.GroupVersionKind().Group
+	if !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") || object.IsCRD() || kinds.Delivers(object) || kinds.IsHelmRelease(object) || kinds.IsSource(object) {
+		return false
+	}
+	if object.GetName() == name {
+		return true
+	}
+	for at, value := range crdschema.Each(object.Object) {
+		if value == name && len(at) > 0 && at[0] != "metadata" {
+			return true
+		}
+	}
+	return false
 }
 
 // lent adds what values are taken from, where not a kind but the field says what it is: values: [{secretRef: {name: x}}].
@@ -136,9 +173,7 @@ func (p *fingerprint) lent(namespace, field string, value any) {
 			kind = "ConfigMap"
 		}
 		if to := delivery.ReferenceOf(delivery.Wrap(v), namespace); kind != "" {
-			for _, found := range p.cluster.Named(kind, to.Namespace, to.Name) {
-				p.object(found)
-			}
+			p.named(kind, to.Namespace, to.Name)
 		}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			p.lent(namespace, key, v[key])

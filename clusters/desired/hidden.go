@@ -3,6 +3,7 @@ package desired
 import (
 	"context"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -74,6 +75,9 @@ func (f *follower) chartOf(object *delivery.Object) hidden {
 		return h
 	}
 	h.add(f.tree.Folder(spec("chart")))
+	if strings.HasSuffix(spec("chart"), ".tgz") {
+		h.add(f.tree.Absolute(strings.TrimPrefix(path.Clean("/"+spec("chart")), "/")))
+	}
 	h.inputs = f.tree.IgnoringFiles()
 	for _, file := range object.Texts(delivery.Under(fields, "valuesFiles")...) {
 		h.add(f.tree.Absolute(strings.TrimPrefix(file, "/")))
@@ -153,7 +157,9 @@ func (f *follower) hideFolder(ctx context.Context, h *hidden, dir, way string, b
 	}
 	if files.HasChart(dir) {
 		h.add(dir)
-		return
+		if render.KustomizationIn(dir) == "" {
+			return
+		}
 	}
 	rendering, err := build()
 	if err != nil {
@@ -261,7 +267,7 @@ func (f *follower) hideResourceSet(ctx context.Context, h *hidden, set *delivery
 					if u.Tool == delivery.Flux {
 						return render.Folder(dir, f.fluxOptions(u, source))
 					}
-					return f.argoCDFolder(ctx, source, dir, false)
+					return f.argoCDFolder(ctx, nil, source, dir, false)
 				})
 			}
 		}

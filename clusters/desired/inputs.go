@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/moult-dev/moult/clusters/desired/appset"
 	"github.com/moult-dev/moult/clusters/desired/deciding"
 	"github.com/moult-dev/moult/clusters/desired/flux"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
@@ -26,6 +27,16 @@ func addInput(u *delivery.Unit, name, content string) {
 // any unit. What no tool is known to apply may be Flux's.
 func (f *follower) findInputs() {
 	for _, u := range f.cluster.Units {
+		f.findSettings(u)
+		if u.Set != nil && f.Clusters != nil && appset.HoldsKey(u.Set.Field("spec", "generators"), "clusters") {
+			addInput(u, "the Secrets of clusters in this repository, beside those of --cluster-secrets,", f.clusterSecrets())
+		}
+		if u.Tool != delivery.ArgoCD { // of what it passes over, it is known before
+			findAside(u)
+		}
+		if u.Tool == delivery.Helm {
+			f.inputsOfChart(u)
+		}
 		if u.Tool == delivery.ArgoCD || u.Tool == delivery.Helm && len(u.Dirs) == 0 {
 			continue
 		}
@@ -49,14 +60,24 @@ func (f *follower) findInputs() {
 	}
 }
 
+// clusterSecrets are the Secrets about clusters, and what makes some.
+func (f *follower) clusterSecrets() (text string) {
+	for _, object := range f.cluster.Objects() {
+		if appset.IsCluster(object) || appset.MakesCluster(object) {
+			text += jsonOf(object.Object)
+		}
+	}
+	return text
+}
+
 // inputsOfSource adds what a Kustomization's GitRepository leaves out, and the repositories that it includes.
 func (f *follower) inputsOfSource(u *delivery.Unit) {
 	from := u.By.SourceRef()
 	sources := f.cluster.Named("GitRepository", from.Namespace, from.Name)
 	for _, source := range sources {
 		for _, field := range flux.LeavingOut {
-			if field == "ignore" && u.Unseen == "" {
-				continue // as with a .sourceignore
+			if field == "ignore" && u.Unseen == "" && u != f.cluster.Units[0] {
+				continue // as with a .sourceignore; of the entry point, this is not known before it is built
 			}
 			addInput(u, fmt.Sprintf("spec.%s of GitRepository %s", field, source.GetName()), jsonOf(source.Field("spec", field)))
 		}
@@ -74,6 +95,36 @@ func (f *follower) inputsOfSource(u *delivery.Unit) {
 			sources = append(sources, included)
 		}
 	}
+}
+
+// ofAClone are the fields of a GitRepository that decide which chart is in it.
+var ofAClone = append([]string{"url", "ref", "include"}, flux.LeavingOut...)
+
+// inputsOfChart adds what a HelmRelease takes its chart from. What was fetched for it is seen, unless that is not looked at for now.
+func (f *follower) inputsOfChart(u *delivery.Unit) {
+	from := flux.ChartSource(u.By)
+	for named := []delivery.Reference{from}; len(named) > 0; named = named[1:] {
+		if named[0].Kind == "GitRepository" {
+			addInput(u, "the source of the chart of "+u.Name, named[0].Kind+" "+named[0].String())
+		}
+		for _, source := range f.cluster.Named(named[0].Kind, named[0].Namespace, named[0].Name) {
+			fields := []string{"suspend"}
+			switch named[0].Kind {
+			case "GitRepository":
+				fields = append(fields, ofAClone...)
+			case "HelmChart":
+				named = append(named, delivery.ReferenceOf(delivery.Wrap(asMap(source.Field("spec", "sourceRef"))), source.GetNamespace()))
+			}
+			for _, field := range fields {
+				addInput(u, fmt.Sprintf("spec.%s of %s %s", field, source.GetKind(), source.GetName()), jsonOf(source.Field("spec", field)))
+			}
+		}
+	}
+}
+
+func asMap(value any) map[string]any {
+	content, _ := value.(map[string]any)
+	return content
 }
 
 // inputsOfVariables adds where the values of variables come from that could not be put in, if these stand in something that

@@ -126,3 +126,22 @@ func TestAGeneratorOfAnotherRepositoryFindsNothingHere(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(more.Unseen[0].Fingerprint).To(Equal(cluster.Unseen[0].Fingerprint))
 }
+
+// What is not seen and names this repository may take any folder of it.
+func TestWhatNamesThisRepositoryMayTakeAnyFolder(t *testing.T) {
+	for _, installer := range []string{
+		object("fleet.cattle.io/v1alpha1", "GitRepo", "g", "repo: 'https://git/ours', bundles: [{base: deep}]"),
+		app("a", "source: {chart: argocd-apps, repoURL: 'https://charts', targetRevision: 1.2.3, helm: {valuesObject: {url: 'git@git:ours.git', at: deep}}}"),
+	} {
+		g := NewWithT(t)
+		fingerprints := map[string]bool{}
+		for _, version := range []string{"x", "y"} {
+			tree := cloned(t, opened(t, files{"entry/g.yaml": installer, "deep/w.yaml": crd(version)}), "https://git/ours")
+			cluster, err := desired.Follow(t.Context(), tree, "entry", desired.Options{})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(cluster.Unseen).To(HaveLen(1))
+			fingerprints[cluster.Unseen[0].Fingerprint] = true
+		}
+		g.Expect(fingerprints).To(HaveLen(2))
+	}
+}

@@ -89,13 +89,13 @@ func (f *follower) fluxFromElsewhere(ctx context.Context, u *delivery.Unit, d de
 func (f *follower) argoCDFromElsewhere(ctx context.Context, u *delivery.Unit, unseen string, d delivery.Source) {
 	source := d.Settings
 	f.fromElsewhere(ctx, u, unseen, source.Text("repoURL"), argocd.TagOrCommit(source.Text("targetRevision")), d.Path, func(there *follower, dir string) (*render.Rendering, error) {
-		if files.HasChart(dir) {
+		if argocd.TypeOf(source, dir) == argocd.OfHelm {
 			return there.argoCDChartElsewhere(ctx, u, source, dir)
 		}
 		if why := argocd.NotAsItLies(there.tree, u, source, d.Path); why != "" {
 			return nil, errors.New(why)
 		}
-		return there.argoCDFolder(ctx, d, dir, false)
+		return there.argoCDFolder(ctx, u, d, dir, false)
 	})
 }
 
@@ -108,6 +108,7 @@ func (f *follower) argoCDChartElsewhere(ctx context.Context, u *delivery.Unit, s
 	if err := argocd.AddChart(ctx, f.charts, rendered, source, dir); err != nil {
 		return nil, err
 	}
+	u.Depending = append(u.Depending, rendered.Depending...)
 	return &render.Rendering{Name: dir, Objects: rendered.Objects}, nil
 }
 

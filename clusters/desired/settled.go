@@ -21,8 +21,9 @@ import (
 )
 
 // Settle compares ApplicationSets that are not seen and differ by what their charts make, where that is the same whatever their generators
-// give. Only charts of what differs are fetched.
+// give. Only charts of what differs are fetched. Then it compares what other clusters would make of charts.
 func Settle(base, head *delivery.Cluster) {
+	defer settleCharts(base, head)
 	for _, both := range differing(base, head) {
 		var settled []string
 		if len(both[0]) == 0 || len(both[1]) == 0 {
@@ -93,7 +94,7 @@ func (f *follower) settled(ctx context.Context, s delivery.Unseen, holder *deliv
 		}
 		for _, object := range made.Objects {
 			switch {
-			case kinds.Delivers(object), kinds.Installs(object), commands.InObject(object) != "", isSource(object), isKept(object) && taken(object.GetName()), appset.IsCluster(object):
+			case kinds.Delivers(object), kinds.Installs(object), commands.InObject(object) != "", kinds.IsSource(object), kinds.IsKept(object) && taken(object.GetName()), appset.IsCluster(object):
 				return "", fmt.Errorf("its chart has %s", kinds.NameOf(object, nil))
 			case !decidesNothing(object):
 				h.built = append(h.built, jsonOf(object.Object))
@@ -115,16 +116,6 @@ func (f *follower) settledBy(ctx context.Context, by *delivery.Object, names []s
 		return f.known.Settled(ctx, r, by)
 	}
 	return argocd.SettledSet(ctx, r, by)
-}
-
-// isSource is for what Flux takes charts or folders from.
-func isSource(object *delivery.Object) bool {
-	return slices.Contains(kinds.Decisive, object.GetKind()) && !isKept(object)
-}
-
-// isKept is for what holds texts or values.
-func isKept(object *delivery.Object) bool {
-	return object.Is("", "ConfigMap") || object.Is("", "Secret")
 }
 
 // takenFrom reports whether a name is, or may become, that of a text or of values that others take.

@@ -13,6 +13,8 @@ import (
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
+	"github.com/moult-dev/moult/clusters/network"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
@@ -81,6 +83,9 @@ func (f *follower) mayUse(path string) bool {
 }
 
 func (f *follower) unseen(ctx context.Context, s delivery.Unseen, holder *delivery.Unit, h hidden) {
+	if f.namesOurs(s.By) {
+		h.widen(files.Wires)
+	}
 	s.Settled = f.settled(ctx, s, holder, h)
 	s.Fingerprint = f.fingerprint(s, holder, h) // without what is lacking: a chart that cannot be had today is the same chart
 	if f.releases != nil && f.notRendered[s.By] != nil && !errors.Is(f.notRendered[s.By], charts.ErrNotAsked) {
@@ -88,6 +93,23 @@ func (f *follower) unseen(ctx context.Context, s delivery.Unseen, holder *delive
 	}
 	s.Offline = files.IsOffline(s.Why) || f.releases != nil && errors.Is(f.notRendered[s.By], charts.ErrOffline)
 	f.cluster.Unseen = append(f.cluster.Unseen, s)
+}
+
+// namesOurs reports whether what is not seen is told the address of this repository, in other fields than those that are followed. Which folders
+// it takes is not known then.
+func (f *follower) namesOurs(by *delivery.Object) bool {
+	if f.tree == nil || kinds.IsSource(by) || by.GetKind() == "ApplicationSet" {
+		return false
+	}
+	origin := network.Normal(f.tree.Origin())
+	for at, value := range crdschema.Each(by.Field("spec")) {
+		text, _ := value.(string)
+		isFollowed := len(at) > 0 && len(at) < 4 && at[len(at)-1] == "repoURL" && by.GetKind() == "Application"
+		if origin != "" && !isFollowed && strings.Contains(network.Normal(text), origin) {
+			return true
+		}
+	}
+	return false
 }
 
 // findCommands notes an object whose commands install or delete what is in no manifest, of whatever kind it is.

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strings"
 
+	"github.com/gobwas/glob"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/moult-dev/moult/policies/finding"
@@ -102,7 +101,7 @@ func (o DirectoryOptions) files(dir string) ([]string, error) {
 			return nil
 		}
 		name, err := filepath.Rel(dir, path)
-		if name = filepath.ToSlash(name); err != nil || o.Include != "" && !include.MatchString(name) || o.Exclude != "" && exclude.MatchString(name) {
+		if name = filepath.ToSlash(name); err != nil || o.Include != "" && !include.Match(name) || o.Exclude != "" && exclude.Match(name) {
 			return err
 		}
 		files = append(files, path)
@@ -111,29 +110,14 @@ func (o DirectoryOptions) files(dir string) ([]string, error) {
 	return files, err
 }
 
-// pattern is Argo CD's kind of glob, in which * reaches over slashes, as a regular expression.
-func pattern(glob string) *regexp.Regexp {
-	var expression strings.Builder
-	depth := 0
-	for _, r := range glob {
-		switch {
-		case r == '*':
-			expression.WriteString(".*")
-		case r == '?':
-			expression.WriteString(".")
-		case r == '{':
-			depth++
-			expression.WriteString("(?:")
-		case r == '}' && depth > 0:
-			depth--
-			expression.WriteString(")")
-		case r == ',' && depth > 0:
-			expression.WriteString("|")
-		default:
-			expression.WriteString(regexp.QuoteMeta(string(r)))
-		}
+// pattern is Argo CD's kind of glob, in which * reaches over slashes. One that cannot be read matches nothing.
+// https://github.com/argoproj/argo-cd/blob/v3.5.7/util/glob/glob.go
+func pattern(text string) glob.Glob {
+	read, err := glob.Compile(text)
+	if err != nil {
+		return glob.MustCompile("") // no name is empty
 	}
-	return regexp.MustCompile("^(?:" + expression.String() + strings.Repeat(")", depth) + ")$")
+	return read
 }
 
 // looksLikeManifest is Argo CD's own guess at what is to be applied.

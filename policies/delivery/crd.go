@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -67,21 +68,25 @@ func (c *Cluster) LastCRD(name string) (last *CRD) {
 var leftAlone = map[string][]string{
 	"kustomize.toolkit.fluxcd.io/reconcile": {"disabled"},
 	"kustomize.toolkit.fluxcd.io/ssa":       {"Ignore", "IfNotPresent"},
-	"argocd.argoproj.io/hook":               {"Skip"},
+	"argocd.argoproj.io/skip-reconcile":     {"true"},
+	ArgoCDHook:                              {Skip},
+}
+
+// LeftAlone is the annotation, or the label, with which an object is not brought up to date, empty if it has none.
+func (o *Object) LeftAlone() string {
+	for _, key := range slices.Sorted(maps.Keys(leftAlone)) {
+		for _, value := range []string{o.Annotation(key), o.Text("metadata", "labels", key)} {
+			if slices.ContainsFunc(leftAlone[key], func(v string) bool { return strings.EqualFold(v, value) }) {
+				return key + ": " + value
+			}
+		}
+	}
+	return ""
 }
 
 // Waits reports whether what the manifest says need not have reached the cluster: its tool does not look at the unit for now, or is
 // to leave the CRD alone.
-func (c CRD) Waits() bool {
-	for key, values := range leftAlone {
-		for _, value := range []string{c.Annotation(key), c.Text("metadata", "labels", key)} {
-			if slices.ContainsFunc(values, func(v string) bool { return strings.EqualFold(v, value) }) {
-				return true
-			}
-		}
-	}
-	return c.Unit.Suspended
-}
+func (c CRD) Waits() bool { return c.LeftAlone() != "" || c.Unit.Suspended }
 
 // Versions are all names in spec.versions, in their order.
 func (c CRD) Versions() []string {

@@ -66,6 +66,8 @@ type Unit struct {
 	Installed []*Object
 	// Charts are the charts that were rendered, each with its version, in the order of Sources.
 	Charts []string
+	// Depending are what other clusters would make of these charts, in the order of Charts.
+	Depending []Depending
 	// DependsOn are the names of units that have to be ready before, with Flux.
 	DependsOn []string
 	// Suspended: the tool does not look at the unit for now.
@@ -88,6 +90,14 @@ type Unit struct {
 	// Inputs are what else decides which objects the unit gets, and is not built into them: what a source leaves out, for
 	// example. By what a person would call it, each stands for the same as long as it is the same.
 	Inputs map[string]string
+}
+
+// Depending is what clusters with other APIs or of another version would make of a chart. Key stands for the chart and its release. It takes time,
+// so it is asked only if that changes. What gives the names of the objects that are not the same in each cluster, and stands for all that they
+// are; both are empty if there are none.
+type Depending struct {
+	Key  string
+	What func() (names []string, fingerprint string, err error)
 }
 
 // Unseen is something that brings objects to a cluster which are not among those of its units: a HelmRelease, an

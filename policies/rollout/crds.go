@@ -89,9 +89,9 @@ type gone struct {
 	replaced bool
 }
 
-// replacesRelease reports whether a HelmRelease is to be another release from now on: Flux uninstalls the one before.
+// ReplacesRelease reports whether a HelmRelease is to be another release from now on: Flux uninstalls the one before.
 // https://fluxcd.io/flux/components/helm/helmreleases/#release-name
-func replacesRelease(was, now *delivery.Unit) bool {
+func ReplacesRelease(was, now *delivery.Unit) bool {
 	if now == nil || was.Tool != delivery.Helm || now.Tool != delivery.Helm || was.By == nil || now.By == nil {
 		return false
 	}
@@ -116,7 +116,7 @@ func (s *situation) gone() []gone {
 	var found []gone
 	for unit, object := range s.base.Objects() {
 		now := s.head.Unit(unit.Name)
-		replaced := replacesRelease(unit, now)
+		replaced := ReplacesRelease(unit, now)
 		if !object.IsCRD() || now != nil && (now.Holds(object) && !replaced || now.Incomplete()) {
 			continue
 		}

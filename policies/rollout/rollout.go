@@ -69,7 +69,7 @@ func (s *situation) steps() []Step {
 		step := Step{Order: n.order, Tool: n.unit.Tool, Unit: n.unit.Name, After: slices.Clone(n.unit.DependsOn)}
 		if inWaves(n.unit) {
 			step.Wave = new(n.slot.wave)
-			if phase := phases[n.slot.phase]; phase != inSync && len(n.objects) > 0 {
+			if phase := phases[n.slot.phase]; phase != delivery.InSync && len(n.objects) > 0 {
 				step.Phase = phase
 			}
 		}

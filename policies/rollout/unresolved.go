@@ -207,7 +207,7 @@ var ofASource = [][]string{{"spec", "url"}, {"spec", "ref"}, {"spec", "endpoint"
 func sourceMoved(s *situation) []finding.Finding {
 	var findings []finding.Finding
 	for _, u := range s.head.Units {
-		was := s.base.Unit(u.Name)
+		was := s.unitBefore(u)
 		if u.By == nil || was == nil || was.By == nil || isUnseen(s.base, was) && isUnseen(s.head, u) {
 			continue
 		}
@@ -291,10 +291,18 @@ func inputsChanged(s *situation) []finding.Finding {
 }
 
 // unitBefore is what a unit of the head is in the base. Where nothing names who applies the entry point, it is called after the
-// tree that it is of.
+// tree that it is of. One that is called otherwise now brings a CRD that another one brought, which no longer exists.
 func (s *situation) unitBefore(u *delivery.Unit) *delivery.Unit {
-	if was := s.base.Unit(u.Name); was != nil || u != s.head.Units[0] || u.By != nil || len(s.base.Units) == 0 || s.base.Units[0].By != nil {
+	if was := s.base.Unit(u.Name); was != nil {
 		return was
 	}
-	return s.base.Units[0]
+	if u == s.head.Units[0] && u.By == nil && len(s.base.Units) > 0 && s.base.Units[0].By == nil {
+		return s.base.Units[0]
+	}
+	for _, was := range s.base.Units {
+		if was.Tool == u.Tool && s.head.Unit(was.Name) == nil && slices.ContainsFunc(was.CRDs(), func(crd delivery.CRD) bool { return u.Holds(crd.Object) }) {
+			return was
+		}
+	}
+	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/moult-dev/moult/policies/delivery"
 )
@@ -12,25 +11,10 @@ import (
 // Argo CD's annotations.
 const (
 	waveAnnotation           = "argocd.argoproj.io/sync-wave"
-	hookAnnotation           = "argocd.argoproj.io/hook"
 	compareOptionsAnnotation = "argocd.argoproj.io/compare-options"
 )
 
-// The phases of a sync, in their order. What is no hook is applied in the phase Sync.
-const (
-	preSync  = "PreSync"
-	inSync   = "Sync"
-	postSync = "PostSync"
-	syncFail = "SyncFail"
-)
-
-var phases = []string{preSync, inSync, postSync, syncFail}
-
-// helmHooks are those that Argo CD takes for its own.
-var helmHooks = map[string]string{
-	"crd-install": preSync, "pre-install": preSync, "pre-upgrade": preSync,
-	"post-install": postSync, "post-upgrade": postSync,
-}
+var phases = []string{delivery.PreSync, delivery.InSync, delivery.PostSync, delivery.SyncFail}
 
 // slot is when in a unit an object is applied: the phase and the wave with Argo CD, always the same with Flux.
 type slot struct {
@@ -48,22 +32,18 @@ func slotsOf(o *delivery.Object) []slot {
 	if err != nil {
 		wave, _ = strconv.Atoi(o.Annotation("helm.sh/hook-weight"))
 	}
-	hooks := cmp.Or(o.Annotation(hookAnnotation), o.Annotation("helm.sh/hook"))
+	hooks, isHook := o.Phases()
+	if !isHook && slices.Contains(hooks, delivery.Skip) {
+		return nil
+	}
 	var slots []slot
-	for hook := range strings.SplitSeq(hooks, ",") {
-		hook = strings.TrimSpace(hook)
-		if hook == "Skip" {
-			return nil
-		}
-		if helm, ok := helmHooks[hook]; ok {
-			hook = helm
-		}
-		if phase := slices.Index(phases, hook); phase >= 0 {
+	for _, hook := range hooks {
+		if phase := slices.Index(phases, hook); phase >= 0 && isHook {
 			slots = append(slots, slot{phase: phase, wave: wave})
 		}
 	}
 	if len(slots) == 0 {
-		slots = []slot{{phase: slices.Index(phases, inSync), wave: wave}}
+		slots = []slot{{phase: slices.Index(phases, delivery.InSync), wave: wave}}
 	}
 	slices.SortFunc(slots, slot.compare)
 	return slices.Compact(slots)
@@ -75,7 +55,7 @@ func inWaves(u *delivery.Unit) bool {
 		return u.Tool == delivery.ArgoCD
 	}
 	return slices.ContainsFunc(u.Objects, func(o *delivery.Object) bool {
-		return o.Annotation(waveAnnotation) != "" || o.Annotation(hookAnnotation) != ""
+		return o.Annotation(waveAnnotation) != "" || o.Annotation(delivery.ArgoCDHook) != ""
 	})
 }
 

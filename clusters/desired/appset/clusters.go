@@ -65,6 +65,9 @@ func IsCluster(object *delivery.Object) bool {
 	return object.Is("", "Secret") && object.GetLabels()[secretType] == "cluster"
 }
 
+// MakesCluster reports whether such a Secret is made of an object, as of an ExternalSecret with its labels.
+func MakesCluster(object *delivery.Object) bool { return HoldsKey(object.Field("spec"), secretType) }
+
 // textIn is an entry of a Secret, empty if there is none.
 func textIn(secret *delivery.Object, key string) (string, error) {
 	if plain := secret.Text("stringData", key); plain != "" {

@@ -23,13 +23,16 @@ var (
 	severalFolders = regexp.MustCompile(`path|annotation|values`)
 	// ofOneFolder is a whole path that is none.
 	ofOneFolder = regexp.MustCompile(`name|label`)
+	// branches is a path that is one of several texts.
+	branches = regexp.MustCompile(`\{\{-?\s*(?:if|else|end|with|range)\b`)
 )
 
 // FoldersLike are those of some folders that a templated path of an ApplicationSet may become.
 func FoldersLike(set *delivery.Object, templated string, folders []string) (found []string) {
 	var like strings.Builder
 	rest := strings.TrimPrefix(strings.TrimSuffix(templated, "/"), "./")
-	if rest != "" && placeholder.FindString(rest) == rest && !ofOneFolder.MatchString(rest) && !severalFolders.MatchString(rest) {
+	isAny := branches.MatchString(rest) || strings.Contains(rest, "..") && strings.Contains(rest, "{{")
+	if isAny || rest != "" && placeholder.FindString(rest) == rest && !ofOneFolder.MatchString(rest) && !severalFolders.MatchString(rest) {
 		return folders // nothing is known of it
 	}
 	for at := placeholder.FindStringIndex(rest); at != nil; at = placeholder.FindStringIndex(rest) {

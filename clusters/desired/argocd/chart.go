@@ -30,15 +30,17 @@ func AddChart(ctx context.Context, r helm.Renderer, u *delivery.Unit, source *de
 	if err != nil {
 		return err
 	}
-	rendering, err := r.Render(ctx, chart, charts.Release{
+	release := charts.Release{
 		Name: cmp.Or(source.Text("helm", "releaseName"), u.By.GetName()), Values: values,
 		Namespace:   cmp.Or(source.Text("helm", "namespace"), u.By.Text("spec", "destination", "namespace")),
 		KubeVersion: source.Text("helm", "kubeVersion"), APIVersions: source.Texts("helm", "apiVersions"),
-		SkipSchema: source.True("helm", "skipSchemaValidation"),
-	})
+		SkipSchema: source.True("helm", "skipSchemaValidation"), Hooks: []string{charts.AnyHook},
+	}
+	rendering, chart, err := r.Render(ctx, chart, release)
 	if err != nil {
 		return err
 	}
+	r.Elsewhere(ctx, u, chart, release, false)
 	if dir != "" {
 		u.Dirs = append(u.Dirs, r.Tree.Relative(dir))
 		if at := source.Text("targetRevision"); IsPin(at) {
@@ -49,7 +51,8 @@ func AddChart(ctx context.Context, r helm.Renderer, u *delivery.Unit, source *de
 	if !source.True("helm", "skipCrds") {
 		u.Objects = append(u.Objects, helm.Placed(r.Tree, rendering.CRDs)...)
 	}
-	u.Objects = append(u.Objects, helm.Placed(r.Tree, rendering.Objects)...)
+	objects := helm.WithoutHooks(rendering.Objects, func(hook string) bool { return source.True("helm", "skipTests") && helm.IsTest(hook) })
+	u.Objects = append(u.Objects, helm.Placed(r.Tree, objects)...)
 	return nil
 }
 

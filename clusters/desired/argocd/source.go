@@ -88,6 +88,59 @@ func Overrides(u *delivery.Unit, dir string) []string {
 	return found
 }
 
+// Type is how Argo CD builds a folder.
+type Type string
+
+// The types of a source.
+const (
+	OfKustomize Type = "kustomize"
+	OfHelm      Type = "helm"
+	OfDirectory Type = "directory"
+)
+
+// TypeOf is how a folder is built: by the type that the source has settings of, and else by what is in it. There a kustomization comes before
+// a chart.
+// https://github.com/argoproj/argo-cd/blob/v3.5.7/util/app/discovery/discovery.go (Discover)
+func TypeOf(source *delivery.Object, dir string) Type {
+	var set []Type
+	for _, one := range []Type{OfKustomize, OfHelm, OfDirectory} {
+		if settings, _ := source.Field(string(one)).(map[string]any); !isEmpty(settings) {
+			set = append(set, one)
+		}
+	}
+	switch {
+	case len(set) == 1 && (set[0] != OfKustomize || render.KustomizationIn(dir) != ""):
+		return set[0]
+	case render.KustomizationIn(dir) != "":
+		return OfKustomize
+	case files.HasChart(dir):
+		return OfHelm
+	}
+	return OfDirectory
+}
+
+// isEmpty reports whether settings are as if they were not there, as Argo CD stores an Application.
+func isEmpty(settings map[string]any) bool {
+	for _, value := range settings {
+		switch v := value.(type) {
+		case nil:
+		case map[string]any:
+			if !isEmpty(v) {
+				return false
+			}
+		case []any:
+			if len(v) > 0 {
+				return false
+			}
+		default:
+			if v != false && v != "" {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // ByJsonnet is what NotAsItLies says of a folder with programs.
 const ByJsonnet = "it is rendered by jsonnet"
 
@@ -100,7 +153,7 @@ func NotAsItLies(t *files.Tree, u *delivery.Unit, source *delivery.Object, at st
 	if files := Overrides(u, dir); len(files) > 0 {
 		return "its source is overridden by " + t.Relative(files[0])
 	}
-	if render.KustomizationIn(dir) != "" {
+	if TypeOf(source, dir) != OfDirectory {
 		return ""
 	}
 	if options, _ := source.Field("directory", "jsonnet").(map[string]any); len(options) > 0 || holdsJsonnet(dir, source.True("directory", "recurse")) {
@@ -129,9 +182,9 @@ func holdsJsonnet(dir string, recurse bool) bool {
 // itself is a folder, also if that is a symbolic link: filepath.WalkDir does not follow one.
 func itself(dir string) string { return dir + string(filepath.Separator) + "." }
 
-// Folder builds a folder as Argo CD does: without a kustomization in it, kustomize's options are passed over.
+// Folder builds a folder as Argo CD does, by its kustomization or as a directory.
 func Folder(source *delivery.Object, dir string, o render.Options, build func(render.Options) (*render.Rendering, error)) (*render.Rendering, error) {
-	if render.KustomizationIn(dir) == "" {
+	if TypeOf(source, dir) != OfKustomize {
 		return render.Directory(dir, directoryOptions(source, o))
 	}
 	o.Namespace = source.Text("kustomize", "namespace")

@@ -75,6 +75,8 @@ var rules = []rule{
 // bundled are programs that bring manifests of their own, each with its name in variables and addresses.
 var bundled = map[string]string{
 	"clusterctl": "clusterctl", "cilium": "cilium", "istioctl": "istio", "linkerd": "linkerd", "flux": "flux", "velero": "velero", "kapp": "kapp", "operator-sdk": "operator-sdk",
+	"kumactl": "kuma", "consul-k8s": "consul", "glooctl": "gloo", "cmctl": "cert-manager", "nelm": "nelm", "timoni": "timoni", "zarf": "zarf", "karmadactl": "karmada",
+	"liqoctl": "liqo", "subctl": "submariner", "clusteradm": "clusteradm", "argocd-autopilot": "autopilot", "helmwave": "helmwave",
 }
 
 // byProgram are the rules by the names of programs.

@@ -2,15 +2,19 @@ package commands
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/moult-dev/moult/clusters/desired/kinds"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
@@ -22,12 +26,51 @@ func inScripts(object *delivery.Object) string {
 	says := maps.Clone(object.Object)
 	delete(says, "metadata")
 	delete(says, "status")
+	for _, key := range []string{"data", "binaryData"} {
+		if packed, _ := says[key].(map[string]any); object.Is("", "Secret") || key == "binaryData" {
+			says[key] = unpacked(packed)
+		}
+	}
 	raw, err := json.Marshal(says)
 	if err != nil || !MayRun(raw) && !bytes.Contains(raw, []byte("crd")) {
 		return ""
 	}
 	text, _ := yaml.Marshal(says) // lines, as a person writes them
-	return In("object.yaml", text).About
+	found := In("object.yaml", text)
+	if found.About+found.Applied == "" {
+		return ""
+	}
+	return found.About + given(says)
+}
+
+// unpacked are texts in base64 as they are mounted.
+func unpacked(packed map[string]any) map[string]any {
+	plain := map[string]any{}
+	for key, value := range packed {
+		text, _ := value.(string)
+		if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && utf8.Valid(decoded) {
+			value = string(decoded)
+		}
+		plain[key] = value
+	}
+	return plain
+}
+
+// given is what an object with commands fetches before these run, and what it gives them: artifacts, volumes of images, containers that come
+// first, parameters.
+func given(says map[string]any) (text string) {
+	for at, value := range crdschema.Each(says) {
+		if len(at) == 0 {
+			continue
+		}
+		volume, _ := value.(map[string]any)
+		isFirst := slices.Contains([]any{"initContainers", "artifacts", "params", "parameters"}, at[len(at)-1])
+		if isFirst || len(at) > 1 && at[len(at)-2] == "volumes" && (volume["image"] != nil || volume["gitRepo"] != nil || volume["csi"] != nil) {
+			content, err := json.Marshal(value)
+			text += fmt.Sprintln(string(content), err)
+		}
+	}
+	return text
 }
 
 // inside are the objects in another one by which controllers install something, or that have such commands: those of a ConfigMap that a
@@ -57,8 +100,9 @@ func inside(holder *delivery.Object) string {
 	return strings.Join(about, "\n")
 }
 
-var installers = append(kinds.InstallerGroups(), "argoproj.io", "kustomize.toolkit.fluxcd.io")
-
+// namesInstaller reports whether a text names such a kind, and its group.
 func namesInstaller(text string) bool {
-	return slices.ContainsFunc(installers, func(group string) bool { return strings.Contains(text, group) })
+	return kinds.NamesInstaller(text) || strings.Contains(text, "argoproj.io/v1alpha1") && application.MatchString(text) || strings.Contains(text, "kustomize.toolkit.fluxcd.io")
 }
+
+var application = regexp.MustCompile(`kind["']?\s*:\s*["']?Application(?:Set)?\b`)

@@ -2,6 +2,7 @@
 package deciding
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -9,7 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/commands"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
@@ -17,18 +20,45 @@ import (
 func Of(object *delivery.Object) map[string]any {
 	content := runtime.DeepCopyJSON(object.Object)
 	delete(content, "metadata")
+	if selects := selectedBy(object); len(selects) > 0 {
+		content["selected by"] = selects
+	}
 	delete(content, "status")
 	for _, field := range whenNotWhat {
 		unstructured.RemoveNestedField(content, "spec", field)
 	}
 	unstructured.RemoveNestedField(content, "spec", "chart", "spec", "interval")
 	if fields := kinds.Becoming(object); len(fields) > 0 {
-		return map[string]any{"kind": object.GetKind(), "becomes": object.Field(delivery.Under([]string{"spec"}, fields...)...)}
+		becomes := map[string]any{"kind": object.GetKind()}
+		for _, field := range fields {
+			becomes[field] = object.Field("spec", field)
+		}
+		return becomes
 	}
 	if spec, ok := content["spec"].(map[string]any); ok && (kinds.IsHelmRelease(object) || object.Is("argoproj.io", "Application")) {
 		decidingValues(spec)
 	}
 	return content
+}
+
+// selectedBy are the labels by which another object takes one, and what its annotations say about what it brings, or that it brings nothing
+// for now.
+func selectedBy(object *delivery.Object) map[string]string {
+	found := map[string]string{}
+	if object.GetKind() == "ResourceSetInputProvider" {
+		maps.Copy(found, object.GetLabels())
+	}
+	for key, value := range object.GetAnnotations() {
+		of, name, _ := strings.Cut(key, "/")
+		isDeciding := of == "fluxcd.controlplane.io" && name != "reconcileEvery" || of == "apps.open-cluster-management.io"
+		if isDeciding {
+			found[key] = value
+		}
+	}
+	if left := object.LeftAlone(); left != "" {
+		found["left alone"] = left
+	}
+	return found
 }
 
 // whenNotWhat are fields of spec that say when and how patiently something is brought, and nothing about what. What is not
@@ -70,13 +100,37 @@ func WithoutContainers(value any) {
 		}
 	case map[string]any:
 		for key, item := range v {
-			if slices.Contains(ofContainers, key) && !bringsMore(item) && (key != "resources" || areResources(item)) {
+			if slices.Contains(ofContainers, key) && !bringsMore(item) && !hasCommands(key, item) && isOfContainers(key, item) {
 				delete(v, key)
 				continue
 			}
 			WithoutContainers(item)
 		}
 	}
+}
+
+// hasCommands reports whether a value is of containers with commands that install or delete something.
+func hasCommands(key string, value any) bool {
+	isOfContainers := strings.HasSuffix(strings.ToLower(key), "containers")
+	return isOfContainers && commands.InObject(delivery.Wrap(map[string]any{key: value})) != ""
+}
+
+// isOfContainers reports whether a value is what containers have by that name: a number of replicas, images without switches.
+func isOfContainers(key string, value any) bool {
+	_, isMap := value.(map[string]any)
+	switch key {
+	case "resources":
+		return areResources(value)
+	case "replicas", "replicaCount":
+		return !isMap
+	case "image", "images":
+		for _, inner := range crdschema.Each(value) {
+			if _, isSwitch := inner.(bool); isSwitch {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // areResources reports whether a value is what containers ask for, and not a list of anything.

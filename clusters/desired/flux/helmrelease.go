@@ -3,9 +3,13 @@ package flux
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/files"
@@ -16,13 +20,17 @@ import (
 
 // releaseName is the name of the Helm release.
 func releaseName(by *delivery.Object) string {
-	if name := by.Text("spec", "releaseName"); name != "" {
-		return name
-	}
+	name := by.GetName()
 	if target := by.Text("spec", "targetNamespace"); target != "" {
-		return target + "-" + by.GetName()
+		name = target + "-" + name
 	}
-	return by.GetName()
+	name = cmp.Or(by.Text("spec", "releaseName"), name)
+	const most, hash = 53, 12 // Helm's limit, and what helm-controller cuts off before a hash
+	if len(name) > most {
+		sum := sha256.Sum256([]byte(name))
+		name = name[:most-hash-1] + "-" + hex.EncodeToString(sum[:])[:hash]
+	}
+	return name
 }
 
 // chartTemplate names the chart: the fields of a HelmRelease's spec.chart.spec, or of a HelmChart's spec.
@@ -31,6 +39,14 @@ type chartTemplate struct {
 
 	// Source is where the chart is.
 	Source delivery.Reference
+}
+
+// ChartSource is what a HelmRelease takes its chart from.
+func ChartSource(by *delivery.Object) delivery.Reference {
+	if ref, ok := by.Field("spec", "chartRef").(map[string]any); ok {
+		return delivery.ReferenceOf(delivery.Wrap(ref), by.GetNamespace())
+	}
+	return templateOf(by.Field("spec", "chart", "spec"), by.GetNamespace()).Source
 }
 
 // templateOf reads such fields, in an object of a namespace.
@@ -79,13 +95,15 @@ func (o Objects) Release(ctx context.Context, r helm.Renderer, by *delivery.Obje
 		return nil, err
 	}
 	namespace := cmp.Or(by.Text("spec", "targetNamespace"), by.GetNamespace())
-	rendering, err := r.Render(ctx, chart, charts.Release{
+	release := charts.Release{
 		Name: releaseName(by), Namespace: namespace, Values: values, Upgrade: true,
-		SkipSchema: by.True("spec", "upgrade", "disableSchemaValidation"),
-	})
+		SkipSchema: by.True("spec", "upgrade", "disableSchemaValidation"), Hooks: hooksOf(by),
+	}
+	rendering, chart, err := r.Render(ctx, chart, release)
 	if err != nil {
 		return nil, err
 	}
+	r.Elsewhere(ctx, u, chart, release, true)
 	u.Charts = []string{helm.Name(chart)}
 	u.Objects, err = postRendered(by, helm.Placed(r.Tree, rendering.Objects))
 	if err != nil {
@@ -100,6 +118,22 @@ func (o Objects) Release(ctx context.Context, r helm.Renderer, by *delivery.Obje
 	}
 	inNamespace(u.Objects, namespace)
 	return u, nil
+}
+
+// hooksOf are those that are run beside the ones of installations and upgrades: tests if asked for, and others after what has failed.
+// https://fluxcd.io/flux/components/helm/helmreleases/#test-configuration
+func hooksOf(by *delivery.Object) (hooks []string) {
+	if by.True("spec", "test", "enable") {
+		hooks = append(hooks, "test", "test-success")
+	}
+	upgrade := by.Field("spec", "upgrade", "remediation")
+	if upgrade != nil {
+		hooks = append(hooks, "pre-rollback", "post-rollback")
+	}
+	if upgrade != nil || by.Field("spec", "install", "remediation") != nil {
+		hooks = append(hooks, "pre-delete", "post-delete")
+	}
+	return hooks
 }
 
 // chart finds that of a HelmRelease, and remembers where it is from.
@@ -137,6 +171,14 @@ func (o Objects) chartOfTemplate(ctx context.Context, r helm.Renderer, u *delive
 	switch {
 	case elsewhere != "":
 		return nil, named, errors.New(elsewhere)
+	case strings.HasSuffix(t.Text("chart"), ".tgz"):
+		content, found := r.Tree.Read(strings.TrimPrefix(path.Clean("/"+t.Text("chart")), "/"))
+		if !found {
+			return nil, named, fmt.Errorf("there is no chart %s in this repository", t.Text("chart"))
+		}
+		u.Pinned = pinned
+		chart, err := charts.Archive(content)
+		return chart, named, err
 	case dir == "" || !files.HasChart(dir):
 		return nil, named, fmt.Errorf("there is no chart %s in this repository", t.Text("chart"))
 	}

@@ -6,14 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/charts"
-	"github.com/moult-dev/moult/clusters/desired/commands"
 	"github.com/moult-dev/moult/clusters/desired/files"
-	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
@@ -91,39 +87,14 @@ func pointersIn(t *files.Tree, dir string) error {
 	})
 }
 
-// Render renders a chart. If what matters is otherwise where the cluster
-// has the other APIs that the templates ask for, it is not known.
-func (r Renderer) Render(ctx context.Context, chart *charts.Chart, release charts.Release) (*charts.Rendering, error) {
-	rendering, err := r.renderWith(ctx, chart, release)
-	asked := slices.DeleteFunc(chart.AskedFor(), func(api string) bool { return slices.Contains(release.APIVersions, api) })
-	if err != nil || len(asked) == 0 || len(release.APIVersions) > 0 {
-		return rendering, err
-	}
-	release.APIVersions = asked
-	if other, err := r.renderWith(ctx, chart, release); err == nil && !reflect.DeepEqual(whatMatters(rendering), whatMatters(other)) {
-		return nil, fmt.Errorf("what it makes depends on the APIs of the cluster (%s)", strings.Join(asked, ", "))
-	}
-	return rendering, nil
-}
-
-// whatMatters are the objects that decide about CRDs, or bring others.
-func whatMatters(rendering *charts.Rendering) []map[string]any {
-	var found []map[string]any
-	for _, object := range rendering.Objects {
-		if kinds.Matters(object) || kinds.Installs(object) || commands.InObject(object) != "" {
-			found = append(found, object.Object)
-		}
-	}
-	return found
-}
-
-// renderWith renders a chart, and looks for a dependency that turns out to be needed.
-func (r Renderer) renderWith(ctx context.Context, chart *charts.Chart, release charts.Release) (*charts.Rendering, error) {
+// Render renders a chart for a cluster that has only Kubernetes' own APIs. The chart is the one that was rendered, with a dependency that turned
+// out to be needed.
+func (r Renderer) Render(ctx context.Context, chart *charts.Chart, release charts.Release) (*charts.Rendering, *charts.Chart, error) {
 	for {
 		rendering, err := chart.Render(ctx, release)
 		var missing *charts.MissingError
 		if !errors.As(err, &missing) {
-			return rendering, err
+			return rendering, chart, err
 		}
 		held, lacks := r.Chart(ctx, charts.Reference{Repository: missing.Repository, Name: missing.Name, Version: missing.Version})
 		if lacks == nil && held.Name() != missing.Name {
@@ -133,7 +104,7 @@ func (r Renderer) renderWith(ctx context.Context, chart *charts.Chart, release c
 			chart, lacks = chart.With(held)
 		}
 		if lacks != nil {
-			return nil, fmt.Errorf("%w (%s)", err, lacks.Error())
+			return nil, nil, fmt.Errorf("%w (%s)", err, lacks.Error())
 		}
 	}
 }

@@ -47,10 +47,12 @@ func (r Renderer) AddEntry(ctx context.Context, unit *delivery.Unit, dir string,
 			return err
 		}
 	}
-	rendering, err := r.Render(ctx, chart, charts.Release{Name: chart.Name(), Namespace: "default", Values: values})
+	release := charts.Release{Name: chart.Name(), Namespace: "default", Values: values}
+	rendering, chart, err := r.Render(ctx, chart, release)
 	if err != nil {
 		return err
 	}
+	r.Elsewhere(ctx, unit, chart, release, true)
 	unit.Charts = []string{Name(chart)}
 	unit.Objects = append(Placed(r.Tree, rendering.CRDs), Placed(r.Tree, rendering.Objects)...)
 	return nil

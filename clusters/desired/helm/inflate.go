@@ -8,21 +8,26 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/files"
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // Inflate renders charts that kustomizations take in, as `kustomize build --enable-helm` would have helm do it.
 // https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/helmcharts/
-func (r Renderer) Inflate(ctx context.Context) func(dir, home string, chart types.HelmChart) ([]byte, error) {
-	return func(dir, home string, chart types.HelmChart) ([]byte, error) { return r.inflate(ctx, dir, home, chart) }
+// What other clusters would make of them is noted with a unit, if there is one.
+func (r Renderer) Inflate(ctx context.Context, u *delivery.Unit) func(dir, home string, chart types.HelmChart) ([]byte, error) {
+	return func(dir, home string, chart types.HelmChart) ([]byte, error) {
+		return r.inflate(ctx, u, dir, home, chart)
+	}
 }
 
-func (r Renderer) inflate(ctx context.Context, dir, home string, h types.HelmChart) ([]byte, error) {
+func (r Renderer) inflate(ctx context.Context, u *delivery.Unit, dir, home string, h types.HelmChart) ([]byte, error) {
 	if !files.Inside(dir, r.Tree.Root) {
 		return nil, errors.New("a remote base takes it in")
 	}
@@ -34,13 +39,18 @@ func (r Renderer) inflate(ctx context.Context, dir, home string, h types.HelmCha
 	if err != nil {
 		return nil, err
 	}
-	rendering, err := r.Render(ctx, chart, charts.Release{
+	release := charts.Release{
 		Name: cmp.Or(h.ReleaseName, "release-name"), Namespace: cmp.Or(h.Namespace, "default"), Values: values, KubeVersion: h.KubeVersion, APIVersions: h.ApiVersions,
-	})
+		Hooks: []string{charts.AnyHook},
+	}
+	rendering, chart, err := r.Render(ctx, chart, release)
 	if err != nil {
 		return nil, err
 	}
-	objects := rendering.Objects
+	if u != nil {
+		r.Elsewhere(ctx, u, chart, release, false)
+	}
+	objects := WithoutHooks(rendering.Objects, func(hook string) bool { return h.SkipHooks || h.SkipTests && IsTest(hook) })
 	if h.IncludeCRDs {
 		objects = slices.Concat(rendering.CRDs, objects)
 	}
@@ -55,6 +65,14 @@ func (r Renderer) inflate(ctx context.Context, dir, home string, h types.HelmCha
 	}
 	return manifests.Bytes(), nil
 }
+
+// WithoutHooks are objects without those that Helm runs as certain hooks.
+func WithoutHooks(objects []*delivery.Object, is func(hook string) bool) []*delivery.Object {
+	return slices.DeleteFunc(slices.Clone(objects), func(o *delivery.Object) bool { return slices.ContainsFunc(charts.HooksOf(o), is) })
+}
+
+// IsTest reports whether a hook of Helm's is run by `helm test`.
+func IsTest(hook string) bool { return strings.HasPrefix(hook, "test") }
 
 // chartToInflate is the one that lies there, or else that of its repository.
 func (r Renderer) chartToInflate(ctx context.Context, dir, home string, h types.HelmChart) (*charts.Chart, error) {

@@ -46,7 +46,8 @@ func (r Renderer) Settled(ctx context.Context, chart *charts.Chart, release char
 			return nil, fmt.Errorf("%s may depend on it", d.File)
 		}
 	}
-	return r.Render(ctx, chart, release)
+	rendering, _, err := r.Render(ctx, chart, release)
+	return rendering, err
 }
 
 // mayBring reports whether a text may hold CRDs, or something that brings some.

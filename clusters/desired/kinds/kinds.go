@@ -24,16 +24,20 @@ var installers = map[string][]string{
 	"operators.coreos.com":        {"Subscription", "CatalogSource", "ClusterServiceVersion", "InstallPlan"}, // of the Operator Lifecycle Manager
 	"olm.operatorframework.io":    {"ClusterExtension", "ClusterCatalog"},
 	"pkg.crossplane.io":           {"Provider", "Configuration", "Function"},
-	"apiextensions.crossplane.io": {"CompositeResourceDefinition", "ManagedResourceDefinition"}, // become CRDs
+	"apiextensions.crossplane.io": {"CompositeResourceDefinition", "ManagedResourceDefinition", "ManagedResourceActivationPolicy"}, // become CRDs
 	"packaging.carvel.dev":        {"PackageInstall", "PackageRepository"},
 	"data.packaging.carvel.dev":   {"Package"},
 	"kappctrl.k14s.io":            {"App"},
 	"operator.cluster.x-k8s.io": { // of Cluster API's operator
 		"CoreProvider", "BootstrapProvider", "ControlPlaneProvider", "InfrastructureProvider", "AddonProvider", "IPAMProvider", "RuntimeExtensionProvider",
 	},
-	"addons.cluster.x-k8s.io":           {"HelmChartProxy", "ClusterResourceSet"},
+	"addons.cluster.x-k8s.io":           {"HelmChartProxy", "HelmReleaseProxy", "ClusterResourceSet"},
+	"turtles-capi.cattle.io":            {"CAPIProvider"},
 	"config.projectsveltos.io":          {"ClusterProfile", "Profile"},
+	"lib.projectsveltos.io":             {"EventTrigger"},
 	"helm.crossplane.io":                {"Release"},
+	"helm.m.crossplane.io":              {"Release"},
+	"helm.fluxcd.io":                    {"HelmRelease"}, // of Flux 1
 	"core.oam.dev":                      {"Application"},
 	"operator.knative.dev":              {"KnativeServing", "KnativeEventing"},
 	"configsync.gke.io":                 {"RootSync", "RepoSync"},
@@ -41,31 +45,60 @@ var installers = map[string][]string{
 	"management.cattle.io":              {"ManagedChart"}, // of Rancher
 	"helm.k0sproject.io":                {"Chart"},
 	"k0s.k0sproject.io":                 {"ClusterConfig"},
-	"deployments.plural.sh":             {"ServiceDeployment"},
+	"k0smotron.io":                      {"Cluster"},
+	"controlplane.cluster.x-k8s.io":     {"K0sControlPlane", "K0smotronControlPlane"},
+	"k0rdent.mirantis.com":              {"MultiClusterService", "ClusterDeployment", "ServiceTemplate"},
+	"catalog.cattle.io":                 {"App"}, // of Rancher
+	"resources.gardener.cloud":          {"ManagedResource"},
+	"extensions.gardener.cloud":         {"Extension"},
+	"eks.services.k8s.aws":              {"Addon"},
+	"eks.aws.upbound.io":                {"Addon"},
+	"kubernetesconfiguration.azure.com": {"Extension", "FluxConfiguration"},
+	"configmanagement.gke.io":           {"ConfigManagement"},
+	"apps.kubermatic.k8c.io":            {"ApplicationInstallation", "ApplicationDefinition"},
+	"package-operator.run":              {"ClusterPackage", "Package", "ClusterObjectSet", "ClusterObjectDeployment", "ObjectDeployment"},
+	"deployments.plural.sh":             {"ServiceDeployment", "GlobalService"},
 	"operator.kyma-project.io":          {"Kyma"},
-	"apps.open-cluster-management.io":   {"Subscription", "HelmRelease"},
-	"policy.open-cluster-management.io": {"OperatorPolicy"},
-	"infra.contrib.fluxcd.io":           {"Terraform"}, // of the Tofu controller
-	"pulumi.com":                        {"Stack", "Program"},
-	"tf.upbound.io":                     {"Workspace"},
-	"opentofu.upbound.io":               {"Workspace"},
-	"kro.run":                           {"ResourceGraphDefinition"}, // becomes a CRD
-	"templates.gatekeeper.sh":           {"ConstraintTemplate"},      // becomes a CRD
+	"app.terraform.io":                  {"Workspace", "Module"},
+	"tower.ansible.com":                 {"AnsibleJob"},
+	"apis.kcp.io":                       {"APIResourceSchema", "APIExport"},
+	// These operators install the CRDs of what they are for, in a version that the object or they themselves name.
+	"kubevirt.io":                         {"KubeVirt"},
+	"hco.kubevirt.io":                     {"HyperConverged"},
+	"cdi.kubevirt.io":                     {"CDI"},
+	"install.istio.io":                    {"IstioOperator"},
+	"sailoperator.io":                     {"Istio", "IstioCNI", "ZTunnel"},
+	"operator.tigera.io":                  {"Installation"},
+	"operator.tekton.dev":                 {"TektonConfig"},
+	"config.openshift.io":                 {"ClusterVersion"},
+	"operator.open-cluster-management.io": {"MultiClusterHub", "ClusterManager", "Klusterlet"},
+	"multicluster.openshift.io":           {"MultiClusterEngine"},
+	"apps.open-cluster-management.io":     {"Subscription", "HelmRelease"},
+	"policy.open-cluster-management.io":   {"OperatorPolicy"},
+	"infra.contrib.fluxcd.io":             {"Terraform"}, // of the Tofu controller
+	"pulumi.com":                          {"Stack", "Program"},
+	"tf.upbound.io":                       {"Workspace"},
+	"opentofu.upbound.io":                 {"Workspace"},
+	"kro.run":                             {"ResourceGraphDefinition"}, // becomes a CRD
+	"templates.gatekeeper.sh":             {"ConstraintTemplate"},      // becomes a CRD
 	// Policies change objects on their way, or make and delete some. Those about CRDs count.
 	"kyverno.io":                   {"ClusterPolicy", "Policy", "ClusterCleanupPolicy", "CleanupPolicy"},
 	"policies.kyverno.io":          {"MutatingPolicy", "GeneratingPolicy", "DeletingPolicy"},
 	"mutations.gatekeeper.sh":      {"Assign", "AssignMetadata", "ModifySet"},
-	"admissionregistration.k8s.io": {"MutatingAdmissionPolicy", "MutatingWebhookConfiguration"},
+	"bootstrap.cluster.x-k8s.io":   {"TalosConfig", "TalosConfigTemplate"}, // with manifests
+	"policy.karmada.io":            {"ClusterOverridePolicy", "OverridePolicy"},
+	"types.kubefed.io":             {"FederatedCustomResourceDefinition"},
+	"admissionregistration.k8s.io": {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration"},
 }
 
 // ofPolicies are the groups of these.
-var ofPolicies = []string{"kyverno.io", "policies.kyverno.io", "mutations.gatekeeper.sh", "admissionregistration.k8s.io"}
+var ofPolicies = []string{"kyverno.io", "policies.kyverno.io", "mutations.gatekeeper.sh", "bootstrap.cluster.x-k8s.io", "policy.karmada.io", "types.kubefed.io", "admissionregistration.k8s.io"}
 
 // becoming are the fields of kinds that become CRDs, or bring those of other objects, as far as they decide about these. What else an
 // object holds or names is compared by itself, or decides about no CRD.
 var becoming = map[string][]string{
-	"ResourceGraphDefinition": {"schema"}, "ConstraintTemplate": {"crd"}, "ClusterResourceSet": {"resources"},
-	"ClusterConfig": {"extensions"}, "Kyma": {"modules"},
+	"ResourceGraphDefinition": {"schema"}, "ConstraintTemplate": {"crd"}, "ClusterResourceSet": {"resources", "strategy", "clusterSelector"},
+	"ClusterConfig": {"extensions"}, "Kyma": {"modules", "channel"},
 }
 
 // Becoming are the fields of spec that decide about the CRDs which an object becomes, or brings; none if all of it may.
@@ -79,8 +112,28 @@ func Becoming(object *delivery.Object) []string {
 // InstallerGroups are the API groups of what installs something, in their order.
 func InstallerGroups() []string { return slices.Sorted(maps.Keys(installers)) }
 
+// NamesInstaller reports whether a text names a kind that installs something, and its group.
+func NamesInstaller(text string) bool {
+	for group, names := range installers {
+		if strings.Contains(text, group) && slices.ContainsFunc(names, func(name string) bool { return strings.Contains(text, name) }) {
+			return true
+		}
+	}
+	return false
+}
+
 // Decisive are the kinds of objects that decide what a unit or a HelmRelease brings when it refers to them.
 var Decisive = []string{"GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket", "ExternalArtifact", "ConfigMap", "Secret"}
+
+// IsSource is for what Flux takes charts or folders from.
+func IsSource(object *delivery.Object) bool {
+	return slices.Contains(Decisive, object.GetKind()) && !IsKept(object)
+}
+
+// IsKept is for what holds texts or values.
+func IsKept(object *delivery.Object) bool {
+	return object.Is("", "ConfigMap") || object.Is("", "Secret")
+}
 
 // Delivers reports whether an object makes Flux or Argo CD apply something.
 func Delivers(object *delivery.Object) bool { return delivery.ToolOf(object) != "" }
@@ -97,11 +150,19 @@ func Installs(object *delivery.Object) bool {
 	return slices.Contains(installers[group], object.GetKind()) && (!slices.Contains(ofPolicies, group) || isAboutCRDs(object))
 }
 
-// isAboutCRDs reports whether a policy names CRDs as what it is for.
+// isAboutCRDs reports whether a policy names CRDs as what it is for, or all kinds. Of a binding, only the policy says that.
 func isAboutCRDs(policy *delivery.Object) bool {
+	if policy.GetKind() == "MutatingAdmissionPolicyBinding" || policy.GetKind() == "FederatedCustomResourceDefinition" {
+		return true
+	}
 	for at, value := range crdschema.Each(policy.Object) {
 		text, _ := value.(string)
-		if len(at) > 0 && at[0] != "metadata" && slices.Contains([]string{"CustomResourceDefinition", "customresourcedefinitions"}, path.Base(text)) {
+		name := path.Base(text)
+		switch {
+		case len(at) == 0 || at[0] == "metadata":
+		case slices.Contains([]string{"CustomResourceDefinition", "customresourcedefinitions", "extraManifests", "inlineManifests"}, name):
+			return true
+		case name == "*" && slices.ContainsFunc(at, func(step any) bool { return step == "resources" || step == "kinds" }):
 			return true
 		}
 	}

@@ -112,7 +112,7 @@ func (s *survey) folder(path string) (*files.Tree, string) {
 func (s *survey) charts(ctx context.Context, dir string) func(dir, home string, chart types.HelmChart) ([]byte, error) {
 	for _, t := range s.trees {
 		if files.Inside(absolute(dir), t.Root) {
-			return helm.Renderer{Source: s.source, Tree: t}.Inflate(ctx)
+			return helm.Renderer{Source: s.source, Tree: t}.Inflate(ctx, nil)
 		}
 	}
 	return nil

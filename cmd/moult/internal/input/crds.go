@@ -169,7 +169,7 @@ func Folder(ctx context.Context, dir string, o render.Options) (*render.Renderin
 }
 
 func built(ctx context.Context, t *repository.Tree, dir string, o render.Options) (*render.Rendering, error) {
-	o.Inflate = helm.Renderer{Source: store.New(store.Options{Fetch: true}), Tree: files.Of(t)}.Inflate(ctx)
+	o.Inflate = helm.Renderer{Source: store.New(store.Options{Fetch: true}), Tree: files.Of(t)}.Inflate(ctx, nil)
 	return render.Folder(dir, o)
 }
 

@@ -1,0 +1,285 @@
+package charts
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
+	"sigs.k8s.io/yaml"
+)
+
+// Cluster is what a cluster decides about a release. The zero value is one with the APIs that Helm knows, in which nothing is found.
+type Cluster struct {
+	// Files are the templates that are rendered, nil for all.
+	Files []string
+	// Found: what templates look up is there.
+	Found bool
+	// OnlyAPIs: it has no APIs but those of the release. Without are those of Kubernetes that it lacks.
+	OnlyAPIs bool
+	Without  []string
+	// Helm is the version of the tool, empty for that of the library.
+	Helm string
+}
+
+func (c Cluster) functions() template.FuncMap {
+	if !c.Found {
+		return nil
+	}
+	return template.FuncMap{"lookup": func(version, kind, namespace, name string) map[string]any {
+		return map[string]any{
+			"apiVersion": version, "kind": kind, "metadata": map[string]any{"name": name, "namespace": namespace, "labels": map[string]any{}, "annotations": map[string]any{}},
+			"data": map[string]any{}, "spec": map[string]any{}, "status": map[string]any{}, "items": []any{map[string]any{"metadata": map[string]any{"name": "found"}}},
+		}
+	}}
+}
+
+// AnyAPI stands for all APIs in a list of them.
+const AnyAPI = "*"
+
+// apis are the APIs of a cluster, as templates ask for them.
+type apis []string
+
+// Has is a method of Helm's.
+func (a apis) Has(api string) bool { return slices.Contains(a, AnyAPI) || slices.Contains(a, api) }
+
+// seen are capabilities as templates have them.
+type seen struct {
+	KubeVersion common.KubeVersion
+	APIVersions apis
+	HelmVersion any
+}
+
+func seenBy(c *common.Capabilities) *seen {
+	return &seen{KubeVersion: c.KubeVersion, APIVersions: apis(c.APIVersions), HelmVersion: c.HelmVersion}
+}
+
+func capabilities(r Release) (*common.Capabilities, error) {
+	text := r.KubeVersion
+	if text == "" {
+		text = KubeVersion
+	}
+	version, err := common.ParseKubeVersion(text)
+	if err != nil {
+		return nil, fmt.Errorf("the version of Kubernetes: %w", err)
+	}
+	c := &common.Capabilities{KubeVersion: *version, HelmVersion: common.DefaultCapabilities.HelmVersion, APIVersions: slices.Clone(r.APIVersions)}
+	if r.Cluster.Helm != "" {
+		c.HelmVersion.Version = r.Cluster.Helm
+	}
+	if !r.Cluster.OnlyAPIs {
+		c.APIVersions = append(slices.DeleteFunc(slices.Clone(common.DefaultVersionSet), func(api string) bool { return slices.Contains(r.Cluster.Without, api) }), c.APIVersions...)
+	}
+	return c, nil
+}
+
+// keepOnly leaves out the files that make objects, but for some.
+func (c *Chart) keepOnly(files []string) {
+	for next := []*chartv2.Chart{c.chart}; len(next) > 0; next = next[1:] {
+		prefix := next[0].ChartFullPath() + "/"
+		next[0].Templates = slices.DeleteFunc(next[0].Templates, func(file *common.File) bool {
+			base := file.Name[strings.LastIndex(file.Name, "/")+1:]
+			return !strings.HasPrefix(base, "_") && !slices.Contains(files, prefix+file.Name)
+		})
+		next = append(next, next[0].Dependencies()...)
+	}
+}
+
+const (
+	// oldest and newest are the minor versions of Kubernetes between which a chart may distinguish.
+	oldest, newest = 25, 40
+	// mostAPIs is how many APIs are tried one by one.
+	mostAPIs = 32
+)
+
+var (
+	// api is the name of one, in a text.
+	api = regexp.MustCompile(`\b[a-z][a-z0-9.-]*/v\d\w*(?:/[A-Z]\w*)?|\bv1\b`)
+	// Words for what only a cluster decides. A template without them takes none of that, or it prints all that it is given.
+	ofKubernetes   = regexp.MustCompile(`\b(?:KubeVersion|Capabilities)\b`)
+	ofAPIs         = regexp.MustCompile(`\b(?:APIVersions|Capabilities)\b`)
+	ofHelm         = regexp.MustCompile(`\b(?:HelmVersion|Capabilities)\b`)
+	ofInstallation = regexp.MustCompile(`\b(?:Revision|IsInstall|IsUpgrade)\b`)
+	ofLookups      = regexp.MustCompile(`\blookup\b`)
+	ofClusters     = []*regexp.Regexp{ofKubernetes, ofAPIs, ofHelm, ofInstallation, ofLookups}
+)
+
+func speaksOfCluster(text string) bool {
+	return slices.ContainsFunc(ofClusters, func(words *regexp.Regexp) bool { return words.MatchString(text) })
+}
+
+// RenderOnce is Render, but the rendering is not kept.
+func (c *Chart) RenderOnce(ctx context.Context, r Release) (*Rendering, error) {
+	return Limited(ctx, func() (*Rendering, error) { return c.render(r) })
+}
+
+// Key stands for the chart with all its files, and a release.
+func (c *Chart) Key(r Release) string {
+	key := c.key(r)
+	return hex.EncodeToString(key[:])
+}
+
+// Elsewhere are releases as other clusters have them, of the templates alone that take what only a cluster decides and may matter. The first is
+// the one that all others are compared with. None of them if there is no such template. Installed: Helm itself installs the chart, so that
+// templates can look up what is in the cluster, and see a first installation. Otherwise they are rendered before they are applied.
+func (c *Chart) Elsewhere(ctx context.Context, r Release, installed bool, matters func(Dependent) bool) ([]Release, error) {
+	p, err := c.parts()
+	if err != nil {
+		return nil, err
+	}
+	values, err := c.valuesAsText(r.Values)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	var text string
+	takers, changers := decidedByCluster(p, speaksOfCluster(values))
+	for _, file := range takers {
+		if d := p.dependent(file); matters(d) {
+			files, text = append(files, file), text+d.Text
+		}
+	}
+	if len(files) == 0 {
+		return nil, ctx.Err()
+	}
+	r.Cluster.Files = slices.Concat(files, p.needed(files), changers)
+	named := text + values
+	if speaksOfCluster(values) {
+		text = named
+	}
+	all := []Release{r}
+	if ofKubernetes.MatchString(text) {
+		all = append(all, c.otherVersions(r)...)
+	}
+	if ofAPIs.MatchString(text) {
+		all = append(all, otherAPIs(r, named)...)
+	}
+	if ofHelm.MatchString(text) {
+		other := r
+		other.Cluster.Helm = "v3.20.0"
+		all = append(all, other)
+	}
+	if installed {
+		all = append(all, otherStates(r, text)...)
+	}
+	return all, nil
+}
+
+func (c *Chart) valuesAsText(of map[string]any) (text string, err error) {
+	for _, values := range c.AllValues(of) {
+		content, err := yaml.Marshal(values)
+		if err != nil {
+			return "", err
+		}
+		text += string(content)
+	}
+	return text, nil
+}
+
+// needed are the files that others take something from: a piece that they define, or themselves.
+func (p *parts) needed(files []string) (needed []string) {
+	for _, file := range p.files {
+		isTaken := slices.ContainsFunc(files, func(by string) bool { return slices.Contains(p.names(by), file) })
+		if isTaken || slices.ContainsFunc(p.named[file], func(one *part) bool { return one.defines }) {
+			needed = append(needed, file)
+		}
+	}
+	return needed
+}
+
+// names are a part and all that is included in it.
+func (p *parts) names(name string) []string {
+	all := []string{name}
+	for i := 0; i < len(all); i++ {
+		for _, one := range p.named[all[i]] {
+			for _, next := range slices.Concat(one.included, one.digested) {
+				if !slices.Contains(all, next) {
+					all = append(all, next)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// decidedByCluster are the files that take what only a cluster decides, and those that may put it into the values of others. InValues: texts
+// among the values may, where they are rendered.
+func decidedByCluster(p *parts, inValues bool) (takers, changers []string) {
+	takes := func(one *part) bool {
+		return speaksOfCluster(one.text) || one.rendersTexts && (inValues || one.hasFiles)
+	}
+	changes := func(one *part) bool { return one.changes || one.rendersTexts }
+	isChanged := false
+	for _, file := range slices.Concat(p.files, p.notes) {
+		all := p.within(file, true)
+		if slices.ContainsFunc(all, changes) {
+			changers = append(changers, file)
+			isChanged = isChanged || slices.ContainsFunc(all, takes) && slices.ContainsFunc(all, func(one *part) bool { return one.changes || one.rendersTexts && inValues })
+		}
+	}
+	for _, file := range p.files {
+		if isChanged || slices.ContainsFunc(p.within(file, true), takes) {
+			takers = append(takers, file)
+		}
+	}
+	return takers, changers
+}
+
+func (c *Chart) otherVersions(r Release) (others []Release) {
+	for minor := oldest; minor <= newest && r.KubeVersion == ""; minor++ {
+		other := r
+		other.KubeVersion = fmt.Sprintf("v1.%d.0", minor)
+		if need := c.chart.Metadata.KubeVersion; need == "" || chartutil.IsCompatibleRange(need, other.KubeVersion) {
+			others = append(others, other)
+		}
+	}
+	return others
+}
+
+func otherAPIs(r Release, text string) (others []Release) {
+	if len(r.APIVersions) > 0 {
+		return nil
+	}
+	var named []string // those of templates before those of values
+	for _, one := range api.FindAllString(text, -1) {
+		if !slices.Contains(named, one) && len(named) < mostAPIs {
+			named = append(named, one)
+		}
+	}
+	all, none := r, r
+	all.APIVersions, none.Cluster.OnlyAPIs = append([]string{AnyAPI}, named...), true
+	others = []Release{all, none}
+	for _, one := range named {
+		other := r
+		if slices.Contains(common.DefaultVersionSet, one) {
+			other.Cluster.Without = []string{one}
+		} else {
+			other.APIVersions = []string{one}
+		}
+		others = append(others, other)
+	}
+	return others
+}
+
+// otherStates are what an installation may find.
+func otherStates(r Release, text string) (others []Release) {
+	first, found, both := r, r, r
+	first.Upgrade, found.Cluster.Found = !r.Upgrade, true
+	both.Upgrade, both.Cluster.Found, both.APIVersions = !r.Upgrade, true, []string{AnyAPI}
+	if ofInstallation.MatchString(text) {
+		others = append(others, first)
+	}
+	if ofLookups.MatchString(text) {
+		others = append(others, found)
+	}
+	if len(others) > 0 {
+		others = append(others, both)
+	}
+	return others
+}
