@@ -1,6 +1,9 @@
 package survivors
 
 import (
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -68,4 +71,37 @@ func TestAReportHasOneGroupWhateverIsNamedBeside(t *testing.T) {
 		report := surveyed(most, []string{"pods"}, ours(""), ours("v1"), ours("v1beta1")).Report()
 		g.Expect(report.Found).To(HaveExactElements(And(HaveField("Count", BeEquivalentTo(3)), HaveField("References", HaveLen(kept)))))
 	}
+}
+
+// A few kilobytes of a tenant's patterns name thousands of sets of versions. What is not kept apart may be about each who asks.
+func TestThereAreNoMoreSortsThanAreKeptApart(t *testing.T) {
+	g := NewWithT(t)
+	const each = 500
+	letters := strings.Split("abcdefghijklmnopqrstuvwxyz", "")
+	crd := builders.CRD("example.com", "widgets").Versions(append(letters, "v1")...).Storage("v1").Build()
+	w := NewWalker(Embedded(), []Target{TargetOf(crd, letters, nil)})
+	s, policies := NewSurvey(w, 5), resource("policies.kyverno.io")
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 4 {
+		var kinds []any
+		for range each {
+			random.Shuffle(len(letters), func(i, j int) { letters[i], letters[j] = letters[j], letters[i] })
+			kinds = append(kinds, "example.com/["+strings.Join(letters[:13], "")+"]/Widget")
+		}
+		b := s.NewBatch()
+		s.Add(b, w.Walk(policies, Content{"spec": map[string]any{"rules": []any{map[string]any{"match": map[string]any{"resources": map[string]any{"kinds": kinds}}}}}}, Whole))
+		s.Covered(policies, 1, b)
+	}
+	g.Expect(len(s.all.Sorts())).To(Equal(mostSorts + 1))
+	report := s.Report()
+	var fields int64
+	for _, group := range slices.Concat(report.Found, report.Unknown) {
+		fields += group.Count
+	}
+	g.Expect(fields).To(BeEquivalentTo(4*each*13), "all are counted")
+
+	of := report.Of(crd.Name, "example.com", []string{"z"})
+	g.Expect(of.Unknown).To(HaveExactElements(And(HaveField("Effect", StopsSilently), HaveField("References", And(HaveLen(5), HaveEach(HaveField("Why", ContainSubstring("kept apart"))))))))
+	g.Expect(of.Verdict).To(Equal(NotKnown), "z may be in any of them, and may be all that leaves")
+	g.Expect(report.Of("gadgets.example.com", "example.com", []string{"z"}).Verdict).To(Equal(NoneFound))
 }

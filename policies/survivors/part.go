@@ -26,7 +26,8 @@ func (r *Report) Of(crd, group string, versions []string, more ...string) Report
 		}
 	}
 	elsewhere := func(g Group) bool {
-		return g.CRD != "" && (g.CRD != crd || !slices.Contains(versions, g.Version)) || !isAbout(g.groups, group)
+		other := g.CRD != crd || g.Version != "" && !slices.Contains(versions, g.Version)
+		return g.CRD != "" && other || !isAbout(g.groups, group)
 	}
 	of.Found = judgedBy(slices.Concat(versions, more), leaveOut(elsewhere, r.Found), r.most)
 	of.Unknown, of.Possible = leaveOut(elsewhere, r.Unknown), leaveOut(elsewhere, r.Possible)

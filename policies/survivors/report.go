@@ -52,7 +52,8 @@ type Group struct {
 	Remediation string   `json:"remediation,omitempty"`
 	Evidence    []string `json:"evidence,omitempty"`
 	CRD         string   `json:"crd,omitempty"`
-	Version     string   `json:"version,omitempty"`
+	// Version is empty where that is not known.
+	Version string `json:"version,omitempty"`
 	// Count is how many fields there are; References may be fewer.
 	Count      int64       `json:"count"`
 	References []Reference `json:"references"`
@@ -135,6 +136,12 @@ func (s *Survey) groups(state State) []Group {
 			if p := &s.walker.places[i]; p.Name == key.place {
 				g.Title, g.Consequence, g.Clears, g.Remediation, g.Evidence = p.Title, p.Consequence, p.Clears, p.Remediation, p.Evidence
 				g.Stash, g.Movable, g.groups = p.Stash(), MoveOf(p) != nil, p.Groups
+			}
+		}
+		if state == Unknown && key.crd != "" {
+			g.References = slices.Clone(g.References)
+			for i := range g.References {
+				g.References[i].State, g.References[i].Why = Unknown, "more versions are named, in more combinations, than are kept apart"
 			}
 		}
 		groups = append(groups, g)

@@ -1,6 +1,10 @@
 package survivors
 
-import "github.com/moult-dev/moult/policies/tally"
+import (
+	"cmp"
+
+	"github.com/moult-dev/moult/policies/tally"
+)
 
 // Survey collects what is found in all objects of a cluster.
 type Survey struct {
@@ -48,8 +52,19 @@ type about struct {
 	beside              string
 }
 
+// mostSorts is how many sorts of references to a CRD are kept of a place and effect: a few kilobytes of patterns name as many sets of
+// versions beside one.
+const mostSorts = 64
+
+// others is what references beyond that have in common. Which versions they name, and beside which, is not known.
+func (a about) others() about {
+	return about{place: a.place, crd: a.crd, state: Unknown, effect: cmp.Or(a.effect, Cosmetic)}
+}
+
 // NewBatch begins a resource.
-func (s *Survey) NewBatch() Batch { return &tally.Tally[about, Reference]{MaxExamples: s.most} }
+func (s *Survey) NewBatch() Batch {
+	return &tally.Tally[about, Reference]{MaxExamples: s.most, MaxSorts: mostSorts, Other: about.others}
+}
 
 // Add keeps references, or counts them.
 func (s *Survey) Add(b Batch, references []Reference) {

@@ -99,7 +99,9 @@ func (v *visit) read(p *Place, f *Field, at string, value any) {
 		return
 	}
 	if r != nil {
-		v.answered[at] = true
+		if v.budget.Keep(seenTakes+int64(len(at))) == nil { // else what it names may be possible, too
+			v.answered[at] = true
+		}
 		if r.list {
 			r.beside, r.exact = v.versionsBeside(f, at, fields), v.isExact(f, at)
 		}

@@ -41,10 +41,10 @@ func (t *Tally[K, E]) Add(key K, example ...E) (isFirst bool) {
 	return !known
 }
 
-// Merge adds what another tally of the same bounds has counted.
+// Merge adds what another tally of the same bounds has counted. The bounds are those of both together.
 func (t *Tally[K, E]) Merge(more *Tally[K, E]) {
 	for _, s := range more.sorts {
-		t.add(s.Key, s.Count, s.Examples)
+		t.add(t.As(s.Key), s.Count, s.Examples)
 	}
 }
 

@@ -51,6 +51,20 @@ func TestTwoTalliesMakeOne(t *testing.T) {
 	g.Expect(two.Sorts()[1].Examples).To(Equal([]int{3, 4}), "the other is not changed")
 }
 
+func TestTwoTalliesAreBoundedTogether(t *testing.T) {
+	g := NewWithT(t)
+	bounded := func(keys ...string) *tally.Tally[string, int] {
+		all := &tally.Tally[string, int]{MaxSorts: 2, Other: func(string) string { return "other" }}
+		for _, key := range keys {
+			all.Add(key)
+		}
+		return all
+	}
+	one := bounded("a", "b", "c")
+	one.Merge(bounded("b", "d", "e"))
+	g.Expect(one.Sorts()).To(Equal([]sort{{Key: "a", Count: 1}, {Key: "b", Count: 2}, {Key: "other", Count: 3}}))
+}
+
 func TestTheZeroTallyKeepsAll(t *testing.T) {
 	g := NewWithT(t)
 	var all tally.Tally[int, int]

@@ -1,6 +1,7 @@
 package survivors
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -40,7 +41,7 @@ func (s *command) print(report survivors.Report) error {
 func (s *command) group(what, do string, g survivors.Group) {
 	fmt.Fprintf(s.Out, "%s  %s\n", what, strings.TrimPrefix(g.Place+": "+g.Title, ": "))
 	if g.CRD != "" {
-		fmt.Fprintf(s.Out, "%s%s %s %s of %s\n", output.Indent, words.Count(g.Count, "field"), do, g.Version, g.CRD)
+		fmt.Fprintf(s.Out, "%s%s %s %s of %s\n", output.Indent, words.Count(g.Count, "field"), do, cmp.Or(g.Version, "versions"), g.CRD)
 	}
 	for _, f := range g.References {
 		fmt.Fprintf(s.Out, "%s%s\n", output.Indent, strings.Join(parts(f), "  "))
