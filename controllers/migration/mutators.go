@@ -54,9 +54,13 @@ type mutator struct {
 func (r *Reconciler) admission(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, storageVersion string) *rewrite.Admission {
 	f, gvr := r.newFields(crd), resourceOf(crd).WithVersion(storageVersion)
 	names, err := r.mutators(ctx, crd)
+	unless := "exempt Moult's, or allow it by " + v1alpha1.AllowFieldLossAnnotation
+	if crd.Name == "" {
+		unless = "exempt Moult's"
+	}
 	return &rewrite.Admission{
 		DryRun: r.objects.DryRun().Resource(gvr), Always: err != nil || len(names) > 0,
-		Because: fmt.Sprintf("would be lost or changed at the write (exempt Moult's, or allow it by %s) by %s", v1alpha1.AllowFieldLossAnnotation, who(names)),
+		Because: fmt.Sprintf("would be lost or changed at the write (%s) by %s", unless, who(names)),
 		Lost: func(ctx context.Context, key types.NamespacedName) (lost []string, err error) {
 			err = r.objects.TakeRewritten(ctx, gvr, key, func(both []byte) (err error) {
 				lost, err = taken(both)
@@ -168,7 +172,7 @@ func concerns(rule admissionregistrationv1.RuleWithOperations, crd *apiextension
 		anyOf(rule.Resources, "*", "*/*", "*/status", plural, plural+"/*", plural+"/status") && scoped(rule.Scope, crd.Spec.Scope)
 }
 
-// scoped reports whether a rule's scope leaves room for the CRD's.
+// scoped reports whether a rule's scope leaves room for the CRD's, if that is known.
 func scoped(rule *admissionregistrationv1.ScopeType, crd apiextensionsv1.ResourceScope) bool {
-	return rule == nil || *rule == admissionregistrationv1.AllScopes || string(*rule) == string(crd)
+	return rule == nil || crd == "" || *rule == admissionregistrationv1.AllScopes || string(*rule) == string(crd)
 }

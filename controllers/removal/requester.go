@@ -2,6 +2,7 @@ package removal
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/rewrite"
 )
 
 const (
@@ -79,6 +81,7 @@ func (r *requester) wake(ctx context.Context, removal *v1alpha1.VersionRemoval) 
 // Start makes requests until ctx ends.
 func (r *requester) Start(ctx context.Context) error {
 	defer context.AfterFunc(ctx, r.queue.ShutDown)()
+	r.tools.see(ctx)
 	for {
 		req, ended := r.queue.Get()
 		if ended {
@@ -164,15 +167,18 @@ func (r *requester) ask(ctx context.Context, to candidate, by ctrl.Request) (ste
 	now := r.clock.Now()
 	token := now.UTC().Format(time.RFC3339Nano)
 	r.forgetOld(now)
+	request, key, value, next := asking{at: now, token: token, by: by}, meta.ReconcileRequestAnnotation, token, step{poll: true}
 	if to.kind == application {
-		r.asked[to] = asking{at: now}
-		return step{}, r.tools.annotate(ctx, to, argoRefresh, "normal")
+		request, key, value, next = asking{at: now}, argoRefresh, "normal", step{}
 	}
-	r.asked[to] = asking{at: now, token: token, by: by}
-	if err := r.tools.annotate(ctx, to, meta.ReconcileRequestAnnotation, token); err != nil {
+	err := r.tools.annotate(ctx, to, key, value)
+	if settling := (*rewrite.Settling)(nil); errors.As(err, &settling) {
+		return step{after: settling.For}, nil
+	}
+	if r.asked[to] = request; err != nil {
 		return step{}, err
 	}
-	return step{poll: true}, nil
+	return next, nil
 }
 
 // askDependents makes the Kustomizations that depend on one reconcile, which nothing

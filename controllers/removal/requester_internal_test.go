@@ -99,8 +99,32 @@ func TestGatesWaitForAToolThatWasAskedAMomentAgo(t *testing.T) {
 // losing has every object lose a field.
 type losing struct{}
 
-func (losing) Of(context.Context, schema.GroupResource) (rewrite.AskLoss, func(), error) {
-	return func(context.Context, types.NamespacedName) (string, error) { return "v1 does not have spec.old", nil }, func() {}, nil
+func (losing) Of(context.Context, schema.GroupVersionResource) (rewrite.AskLoss, func(), error) {
+	return func(context.Context, types.NamespacedName, bool) (string, error) {
+		return "v1 does not have spec.old", nil
+	}, func() {}, nil
+}
+
+// settling has every CRD be another one a moment ago.
+type settling struct{}
+
+func (settling) Of(context.Context, schema.GroupVersionResource) (rewrite.AskLoss, func(), error) {
+	return nil, nil, &rewrite.Settling{CRD: "kustomizations", For: 90 * time.Second}
+}
+
+func TestAToolsObjectIsAnnotatedWhenItsCRDHasSettled(t *testing.T) {
+	g, f := NewWithT(t), &flux{asked: map[string]int{}}
+	now := testingclock.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	r := newRequester(tools{client: f, one: f.one, each: f.each, losses: settling{}}, f, now)
+	defer r.queue.ShutDown()
+	a := ctrl.Request{NamespacedName: types.NamespacedName{Namespace: fluxSpace, Name: "a"}}
+	opened := now.Now()
+	g.Expect(r.step(t.Context(), a, opened)).To(Equal(step{after: 90 * time.Second}))
+	g.Expect(f.asked).To(BeEmpty())
+	now.SetTime(opened.Add(90 * time.Second))
+	r.tools.losses = nil
+	g.Expect(r.step(t.Context(), a, opened)).To(Equal(step{poll: true}))
+	g.Expect(f.asked).To(Equal(map[string]int{"gate": 1}))
 }
 
 func TestAToolsObjectThatWouldLoseAFieldIsNotAnnotated(t *testing.T) {

@@ -178,8 +178,20 @@ func dependsOn(item *unstructured.Unstructured, owner types.NamespacedName) bool
 	})
 }
 
+// see has the time begin for which the CRDs of the tools have to stay as they are. What fails is asked anew before a write.
+func (t tools) see(ctx context.Context) {
+	for _, at := range resources {
+		if t.losses == nil {
+			return
+		}
+		if _, done, err := t.losses.Of(ctx, at); err == nil {
+			done()
+		}
+	}
+}
+
 func (t tools) annotate(ctx context.Context, to candidate, key, value string) error {
-	if why, err := rewrite.LossOf(ctx, t.losses, resources[to.kind].GroupResource(), to.NamespacedName); err != nil {
+	if why, err := rewrite.LossOf(ctx, t.losses, resources[to.kind], to.NamespacedName, true); err != nil {
 		return fmt.Errorf("annotating %s %s: %w", to.kind.Kind, to, err)
 	} else if why != "" {
 		return fmt.Errorf("%s %s is not annotated, since it would lose fields: %s", to.kind.Kind, to, why)

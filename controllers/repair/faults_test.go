@@ -36,7 +36,7 @@ func through(hands between) *rest.Config {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(req *http.Request) (*http.Response, error) {
 			send := func() (*http.Response, error) { return next.RoundTrip(req) }
-			if req.Method == http.MethodGet || !strings.Contains(req.URL.Path, "/"+revisions.Resource) && !strings.Contains(req.URL.Path, "/"+vms.Resource) {
+			if req.Method == http.MethodGet || req.URL.Query().Has("dryRun") || !strings.Contains(req.URL.Path, "/"+revisions.Resource) && !strings.Contains(req.URL.Path, "/"+vms.Resource) {
 				return send()
 			}
 			return hands(req, send)

@@ -12,6 +12,7 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
+	"github.com/moult-dev/moult/test/webhooks"
 )
 
 // A dependent may be an object of a CRD, and a write stores it at the storage version of that one.
@@ -74,4 +75,29 @@ func (w *world) makes(of *running.Witness, name string, spec map[string]any) {
 	object.SetOwnerReferences([]metav1.OwnerReference{w.at("v1alpha1", w.owner)})
 	_, err := of.Objects("v1alpha1").Create(w.t.Context(), object, metav1.CreateOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
+}
+
+// A webhook takes a field away whenever a client writes the dependent, and the move of its reference is such a write.
+func TestAReferenceInAnObjectThatAdmissionTakesAFieldFromIsLeft(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	group := "gadgets-" + builders.UniqueGroup(t)
+	gadgets := running.Install(t, cp, builders.CRD(group, "gadgets").Versions("v1alpha1").
+		Schema("v1alpha1", `{type: object, properties: {spec: {type: object, properties: {old: {type: string}, size: {type: integer}}}}}`).Build())
+	w.makes(gadgets, "loses", map[string]any{"old": "precious"})
+	w.makes(gadgets, "keeps", map[string]any{"size": int64(1)})
+	webhooks.Removing(t, cp.Config, gadgets.GR.WithVersion("v1alpha1"), "loses", "spec", "old")
+	at := func(name string) func() (string, error) {
+		return func() (string, error) {
+			now, err := gadgets.Objects("v1alpha1").Get(t.Context(), name, metav1.GetOptions{})
+			return now.GetOwnerReferences()[0].APIVersion, err
+		}
+	}
+	w.Ask()
+	w.runs(cp.Config, time.Second)
+	w.Eventually(w.events, soon).Should(ContainElement(And(HavePrefix("Warning OwnerReferencesLeft: "),
+		ContainSubstring("spec.old would be lost or changed at the write"))))
+	w.Eventually(at("keeps"), soon).Should(Equal(w.GR.Group + "/v1"))
+	w.Expect(at("loses")()).To(Equal(w.GR.Group + "/v1alpha1"))
+	w.Expect(gadgets.Objects("v1alpha1").Get(t.Context(), "loses", metav1.GetOptions{})).To(HaveField("Object", HaveKeyWithValue("spec", HaveKeyWithValue("old", "precious"))))
 }

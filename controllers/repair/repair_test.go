@@ -106,9 +106,9 @@ func TestWithoutTheRightsTheCRDReportsThatAndAllElseGoesOn(t *testing.T) {
 	list := rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"list"}}
 	running.Allow(t, cp.Config, user, running.MoultRules(objects, list)...)
 	w.Eventually(w.events, soon).Should(ContainElement(
-		HavePrefix("Warning OwnerReferencesLeft: 1 owner reference is left, and tried again: 1 may not be written (grant patch on configmaps): configmaps default/" + w.name("soil"))))
+		HavePrefix("Warning OwnerReferencesLeft: 1 owner reference is left, and tried again: 1 may not be written (grant get on configmaps): configmaps default/" + w.name("soil"))))
 
-	running.Allow(t, cp.Config, user, running.MoultRules(objects, list, running.Rule("", "configmaps", "patch"))...)
+	running.Allow(t, cp.Config, user, running.MoultRules(objects, list, running.Rule("", "configmaps", "get", "patch"))...)
 	w.Eventually(w.refersAt("soil"), soon).Should(Equal([]string{"v1"}))
 	w.Eventually(w.events, soon).Should(ContainElement(HavePrefix("Normal OwnerReferencesMoved")))
 }

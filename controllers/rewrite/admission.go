@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,7 @@ type Admission struct {
 	Lost func(context.Context, types.NamespacedName) ([]string, error)
 
 	changes, passed atomic.Bool // something changes objects; one was asked about, and nothing does
+	first           sync.Mutex  // of those who ask about the first
 }
 
 // spared reports whether the next write may be sent. If not, the object has its outcome, or is to be looked at again.
@@ -61,6 +63,27 @@ func (v *visitor) spared(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
+// Ask is the same question about one object that is no walk's. It says what an AskLoss does.
+func (a *Admission) Ask(ctx context.Context, key types.NamespacedName) (why string, err error) {
+	if !a.Always && !a.changes.Load() {
+		a.first.Lock()
+		defer a.first.Unlock()
+		if a.passed.Load() {
+			return "", nil
+		}
+	}
+	lost, err := a.Lost(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	if len(lost) > 0 {
+		a.changes.Store(true)
+		return strings.Join(lost, ", ") + " " + a.Because, nil
+	}
+	a.passed.Store(true)
+	return "", nil
+}
+
 // takesAway reports whether a write may have taken something away from an object. What is not metadata may only be seen to change.
 func takesAway(before, after *metav1.PartialObjectMetadata) bool {
 	return before.Generation != after.Generation || lacks(after.Annotations, before.Annotations) || lacks(after.Labels, before.Labels) ||
@@ -91,7 +114,10 @@ func (c *Client) TakeRewritten(ctx context.Context, gvr schema.GroupVersionResou
 		}
 		w := guardedPatch(is.ResourceVersion)
 		after, err := readWhole(ctx, (&resource{client: c.DryRun(), gvr: gvr}).patch(key, w.kind, w.body))
-		return bytes.Join([][]byte{[]byte("["), before, []byte(","), after, []byte("]")}, nil), err
+		if err != nil {
+			return nil, &DryRunError{err}
+		}
+		return bytes.Join([][]byte{[]byte("["), before, []byte(","), after, []byte("]")}, nil), nil
 	})
 	if err != nil {
 		return err

@@ -119,8 +119,8 @@ folder has no kustomization, all manifests in it and below are taken, as Flux do
 
 With --repair-owners it is another role, to be added to the first. The controller
 needs it to move owner references, which the annotation ` + v1alpha1.RepairOwnersAnnotation + `
-on a CRD asks for. It grants list on all of Kubernetes' own resources and patch on those
-in namespaces, and both, and get, on the objects of the CRDs of the PATHs. Name all CRDs
+on a CRD asks for. It grants list on all of Kubernetes' own resources, and get, list and
+patch on those in namespaces and on the objects of the CRDs of the PATHs. Name all CRDs
 of the cluster whose objects may be owned; PATHs can be left out. It is a wide right: a client
 that may list Secrets reads them, and one that may patch Deployments can run anything.
 

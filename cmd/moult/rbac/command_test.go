@@ -103,7 +103,7 @@ func TestRBACForOwnerReferencesNamesWhatMayBeOwned(t *testing.T) {
 	role, says, code := moultRBAC(t, "--repair-owners")
 	g.Expect(code).To(Equal(cli.ExitDone), says)
 	g.Expect(role.Name).To(Equal("moult-controller-owners"))
-	g.Expect(role.Rules).To(ContainElements(rule("apps", dependents["apps"], "list", "patch"), rule("apiextensions.k8s.io", others["apiextensions.k8s.io"], "list")))
+	g.Expect(role.Rules).To(ContainElements(rule("apps", dependents["apps"], "get", "list", "patch"), rule("apiextensions.k8s.io", others["apiextensions.k8s.io"], "list")))
 
 	excluded := builders.CRD("example.com", "gadgets").Versions("v1").Label(v1alpha1.MigrateLabel, "false").Build() // its objects may be owned, too
 	role, says, code = moultRBAC(t, "--repair-owners", manifests(t, excluded, builders.CRD("example.com", "widgets").Versions("v1").Build()))

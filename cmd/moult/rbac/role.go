@@ -163,7 +163,7 @@ var others = map[string][]string{
 }
 
 // repairRole grants what moving owner references takes: to list everything, and to write what may be owned, which the objects of
-// the CRDs may be, too. These are read whole before, for the fields that they would lose.
+// the CRDs may be, too. All that is written is read whole before, for the fields that it would lose.
 func (r *command) repairRole(crds []*apiextensionsv1.CustomResourceDefinition) *rbacv1.ClusterRole {
 	custom := map[string][]string{}
 	for _, crd := range crds {
@@ -171,7 +171,7 @@ func (r *command) repairRole(crds []*apiextensionsv1.CustomResourceDefinition) *
 	}
 	role := r.empty()
 	for _, group := range slices.Sorted(maps.Keys(dependents)) {
-		role.Rules = append(role.Rules, rule(group, dependents[group], "list", "patch"))
+		role.Rules = append(role.Rules, rule(group, dependents[group], "get", "list", "patch"))
 	}
 	for _, group := range slices.Sorted(maps.Keys(custom)) {
 		role.Rules = append(role.Rules, rule(group, custom[group], "get", "list", "patch"))

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
@@ -16,6 +18,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
 	"github.com/moult-dev/moult/controllers/migration"
+	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 	"github.com/moult-dev/moult/policies/words"
@@ -68,12 +71,13 @@ func (r *command) bind(c *cobra.Command, many string, asked func() (task, error)
 	c.Flags().IntVar(&r.pace.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "most writes under way at any moment; below that their number adapts to what the API server can take")
 	c.Flags().Float64Var(&r.pace.MaxQueued, "max-queued", throttle.DefaultMaxQueued, "most writes that wait inside the API server, on average")
 	c.Flags().Float64Var(&r.pace.MaxRate, "max-rate", 0, "most writes per second; 0 is no bound")
+	c.Flags().DurationVar(&r.pace.Settle, "settle", migration.DefaultSettle, "how long the CRD of an object has to stay as it is before the object is written, since an API server may lag or stand still")
 	output.AddFlag(c, &r.output)
 	_ = c.RegisterFlagCompletionFunc("version", cobra.NoFileCompletions)
 }
 
 func (r *command) validate(names []string) error {
-	r.pace.LabelKey, r.pace.Settle = r.LabelKey, migration.DefaultSettle
+	r.pace.LabelKey = r.LabelKey
 	if err := start.Check(r.pace); err != nil {
 		return err
 	}
@@ -142,7 +146,17 @@ func (r *command) starting(cfg *rest.Config, kind *repairs.Kind) {
 // work is what every kind is given.
 func (r *command) work(cluster *inspect.Cluster) (repairs.Work, error) {
 	resources, unseen, err := cluster.Resources()
-	return repairs.Work{Resources: resources, Unseen: unseen, DryRun: r.dryRun, Most: r.limit, Lane: r.pace.NewPace().Lane()}, err
+	waits := func(s *rewrite.Settling) { fmt.Fprintf(r.ErrOut, "%s: %s\n", s, s.For.Round(time.Second)) }
+	return repairs.Work{Resources: resources, Unseen: unseen, DryRun: r.dryRun, Most: r.limit, Lane: r.pace.NewPace().Lane(), Waits: waits}, err
+}
+
+// losses are what is asked before an object is written.
+func (r *command) losses(cfg *rest.Config, httpClient *http.Client) (*migration.Losses, error) {
+	losses, err := migration.NewLosses(cfg, httpClient, r.pace)
+	if err == nil {
+		losses.DryRun = r.dryRun
+	}
+	return losses, err
 }
 
 // pages are the objects of a cluster, while it is reported how far they are read.

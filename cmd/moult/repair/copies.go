@@ -13,7 +13,6 @@ import (
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
-	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
 	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 	"github.com/moult-dev/moult/policies/survivors"
@@ -128,7 +127,7 @@ func (m *copiesCommand) move(ctx context.Context, cfg *rest.Config, cluster *ins
 	if err != nil {
 		return none, err
 	}
-	losses, err := migration.NewLosses(cfg, httpClient, m.pace)
+	losses, err := m.losses(cfg, httpClient)
 	if err != nil {
 		return none, err
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
-	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/rewrite/owners"
 	"github.com/moult-dev/moult/controllers/rewrite/repairs"
@@ -51,11 +50,12 @@ objects are listed until a list has no such reference. What comes back is named 
 field manager that writes it. A reference whose owner does not exist is left and reported:
 once moved, it makes the garbage collector delete the object; --orphans moves it, too.
 
-It needs list and patch on all resources that have owners, of which only the metadata
-are read, of Secrets too, and get on the objects of the CRDs. It needs get on custom
-resources that refer to them as well: one that would lose fields by the write, as its own
-migration would, is left and named. What may not be listed or written is named. Where the admission plugin OwnerReferencesPermissionEnforcement is on,
-it needs delete on the objects, too.
+It needs get, list and patch on all resources that have owners, and get on the objects of
+the CRDs. It lists only metadata. What it writes may be read whole before, also a Secret,
+and sent as a dry run. If admission or its CRD would take a field from it, it is left
+and named. The CRD of such an object has to stay as it is for --settle first. What may not
+be listed or written is named. Where the admission plugin OwnerReferencesPermissionEnforcement
+is on, it needs delete on the objects, too.
 
 If it is interrupted, nothing is lost: the same command continues with what remains.
 
@@ -115,7 +115,7 @@ func (r *ownersCommand) move(ctx context.Context, cfg *rest.Config, cluster *ins
 	if err != nil {
 		return repairs.Report{}, err
 	}
-	losses, err := migration.NewLosses(cfg, httpClient, r.pace)
+	losses, err := r.losses(cfg, httpClient)
 	if err != nil {
 		return repairs.Report{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -103,7 +104,7 @@ func (w *world) removes() {
 // repairs with -o json.
 func (w *world) repairs(args ...string) (document, int) {
 	w.T.Helper()
-	got := w.Run(append([]string{"repair", "owners", w.CRD.Name, "-o", "json"}, args...)...)
+	got := w.Run(append([]string{"repair", "owners", w.CRD.Name, "-o", "json", "--settle=1s"}, args...)...)
 	d := document{}
 	w.Expect(json.Unmarshal([]byte(got.Out), &d)).To(Succeed(), got.Out+got.ErrOut)
 	return d, got.Code
@@ -119,7 +120,7 @@ func (w *world) through(ctx context.Context, hands sends) (repairs.Report, error
 	cfg.UserAgent = "moult"
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(req *http.Request) (*http.Response, error) {
-			if req.Method != http.MethodPatch {
+			if req.Method != http.MethodPatch || req.URL.Query().Has("dryRun") {
 				return next.RoundTrip(req)
 			}
 			return hands(req, func() (*http.Response, error) { return next.RoundTrip(req) })
@@ -127,7 +128,7 @@ func (w *world) through(ctx context.Context, hands sends) (repairs.Report, error
 	})
 	cluster, err := inspect.Connect(cfg)
 	w.Expect(err).NotTo(HaveOccurred())
-	r := &ownersCommand{command: command{Factory: &cli.Factory{ErrOut: &strings.Builder{}}, pace: migration.Options{MaxInFlight: 8}}}
+	r := &ownersCommand{command: command{Factory: &cli.Factory{ErrOut: &strings.Builder{}}, pace: migration.Options{MaxInFlight: 8, Settle: time.Second}}}
 	_, _, _, err = r.find(w.T.Context(), cluster, []string{w.CRD.Name}, nil)
 	w.Expect(err).NotTo(HaveOccurred())
 	work, err := r.work(cluster)

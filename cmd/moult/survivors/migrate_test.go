@@ -88,7 +88,7 @@ func TestStashedCopiesAreMoved(t *testing.T) {
 	w.Expect(w.revisions()).To(ConsistOf("rose-old"))
 	w.Expect(w.names()).To(Equal("rose-old"))
 
-	got = w.Run("survivors", "migrate", stashedCRD, "--save", file)
+	got = w.Run("survivors", "migrate", stashedCRD, "--settle=1s", "--save", file)
 	w.Expect(got.Code).To(Equal(cli.ExitDone), got.Out+got.ErrOut)
 	w.Expect(got.ErrOut).To(HavePrefix("moving stashed copies in the cluster at "))
 	w.Expect(got.Out).To(HaveSuffix("\ndone: 1 stashed copy moved, and what was removed is in " + file + "; a list of everything has none left\n"))
@@ -102,16 +102,16 @@ func TestStashedCopiesAreMoved(t *testing.T) {
 	w.Expect(w.objects(saved).Create(t.Context(), saved, metav1.CreateOptions{})).NotTo(BeNil(), "it can be made again as it is")
 	w.Expect(w.revisions()).To(ConsistOf(successor, "rose-old"))
 
-	w.Expect(w.Run("survivors", "migrate", stashedCRD, "--save", file).Code).To(Equal(cli.ExitDone))
+	w.Expect(w.Run("survivors", "migrate", stashedCRD, "--settle=1s", "--save", file).Code).To(Equal(cli.ExitDone))
 	w.Expect(w.revisions()).To(ConsistOf(successor))
-	got = w.Run("survivors", "migrate", stashedCRD, "--save", file)
+	got = w.Run("survivors", "migrate", stashedCRD, "--settle=1s", "--save", file)
 	w.Expect(got.Out).To(HaveSuffix("\ndone: 0 stashed copies moved; a list of everything has none left\n"))
 }
 
 func TestWhatCannotBeMovedIsReportedForAProgram(t *testing.T) {
 	w := newStashWorld(t)
 	w.revision("broken", `{apiVersion: "", spec: "?"}`)
-	got := w.Run("survivors", "migrate", stashedCRD, "--save", filepath.Join(t.TempDir(), "removed.json"), "-o", "json")
+	got := w.Run("survivors", "migrate", stashedCRD, "--settle=1s", "--save", filepath.Join(t.TempDir(), "removed.json"), "-o", "json")
 	w.Expect(got.Code).To(Equal(cli.ExitNotDone), got.Out+got.ErrOut)
 	d := struct {
 		Verdict repairs.Verdict
@@ -130,10 +130,10 @@ func TestAMigrationThatIsInterruptedGoesOn(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "removed.json")
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	got := w.RunContext(ctx, "survivors", "migrate", stashedCRD, "--save", file)
+	got := w.RunContext(ctx, "survivors", "migrate", stashedCRD, "--settle=1s", "--save", file)
 	w.Expect(got.Code).To(Equal(cli.ExitInterrupted))
 	w.Expect(w.revisions()).To(ConsistOf("rose-old"))
-	w.Expect(w.Run("survivors", "migrate", stashedCRD, "--save", file).Code).To(Equal(cli.ExitDone))
+	w.Expect(w.Run("survivors", "migrate", stashedCRD, "--settle=1s", "--save", file).Code).To(Equal(cli.ExitDone))
 }
 
 func TestWrongArgumentsOfAMigration(t *testing.T) {

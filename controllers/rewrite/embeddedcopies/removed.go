@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/policies/unpacking"
 )
 
@@ -214,6 +215,13 @@ func (v *visit) keepInSuccessor(ctx context.Context, u *unstructured.Unstructure
 		return nil
 	}
 	if err := fits(v.made.GetAnnotations(), at, packed); err != nil {
+		return err
+	}
+	why, err := rewrite.LossOf(ctx, v.Losses, v.At, types.NamespacedName{Namespace: v.Key.Namespace, Name: v.reported.Successor}, true)
+	if err == nil && why != "" {
+		err = errors.New("that would lose fields: " + why)
+	}
+	if err != nil {
 		return err
 	}
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": v.made.GetUID(), "annotations": map[string]any{at: packed}}})

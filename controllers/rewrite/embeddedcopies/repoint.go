@@ -75,7 +75,7 @@ func (v *visit) repoint(ctx context.Context, r referrer, successor string) (done
 			v.leave(repairs.ComesBack, fmt.Sprintf("%s names it again at %s", r, named[0].Path))
 			return false, nil
 		}
-		if held, err := v.losesFields(ctx, r.At, r.Key, r.String()+", which names it,"); held || err != nil {
+		if held, err := v.losesFields(ctx, r.At, r.Key, r.String()+", which names it,", true); held || err != nil {
 			return false, err
 		}
 		refusal := v.patch(ctx, r, item, named, successor)

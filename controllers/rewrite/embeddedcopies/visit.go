@@ -54,7 +54,7 @@ func (v *visit) run(ctx context.Context) error {
 		v.leave(reason, why)
 		return nil
 	}
-	if held, err := v.losesFields(ctx, v.At, v.Key, "it"); held || err != nil { // and so would the successor
+	if held, err := v.losesFields(ctx, v.At, v.Key, "it", false); held || err != nil { // and so would the successor
 		return err
 	}
 	converted, ok := v.convert(ctx, live)

@@ -16,12 +16,12 @@ func (r *Repair) losses(ctx context.Context, at schema.GroupVersionResource) (as
 	if r.Losses == nil {
 		return nil, func() {}, nil
 	}
-	ask, done, err := r.Losses.Of(ctx, at.GroupResource())
+	ask, done, err := r.Losses.Of(ctx, at)
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
-	if err != nil {
-		return func(context.Context, types.NamespacedName) (string, error) { return err.Error(), nil }, func() {}, nil //nolint:nilerr // it is why none is written
+	if r.Settles(err); err != nil {
+		return func(context.Context, types.NamespacedName, bool) (string, error) { return err.Error(), nil }, func() {}, nil //nolint:nilerr // it is why none is written
 	}
 	return ask, done, nil
 }
@@ -32,7 +32,7 @@ func (v *visit) losesFields(ctx context.Context, items []repairs.Item) (held boo
 	if v.loses == nil {
 		return false, nil
 	}
-	why, err := v.loses(ctx, v.name())
+	why, err := v.loses(ctx, v.name(), true)
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
@@ -41,7 +41,7 @@ func (v *visit) losesFields(ctx context.Context, items []repairs.Item) (held boo
 	}
 	for _, r := range items {
 		if r.Why = why; err != nil {
-			v.Refuse(err, "get", v.at, r)
+			v.Refuse(err, rewrite.VerbOf(err), v.at, r)
 		} else if why != "" {
 			v.Leave(repairs.FieldsWouldBeLost, "", r)
 		}

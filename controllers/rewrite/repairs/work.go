@@ -6,6 +6,7 @@ package repairs
 
 import (
 	"context"
+	"errors"
 	"hash/maphash"
 	"reflect"
 	"slices"
@@ -28,6 +29,8 @@ const (
 	MaxRaces = 10
 	// maxLooks is how often everything is listed, if each look finds something that the one before has not seen.
 	maxLooks = 10
+	// maxWaits is how often a settle time is waited for: a tenant may change its CRD all the time.
+	maxWaits = 2
 	// maxRemembered bounds of how many things it is known how often they were done. Beyond that it begins anew: what comes back may then
 	// be moved more often, by ten looks at most, and counts as moved.
 	maxRemembered = 100_000
@@ -46,6 +49,8 @@ type Work struct {
 	Most int
 	// Lane paces the writes. Default: one on a pace of its own.
 	Lane *throttle.Lane
+	// Waits is called before a settle time is waited for. Default: it is not called.
+	Waits func(*rewrite.Settling)
 	// Clock is replaced in tests. Default: the real one.
 	Clock clock.Clock
 
@@ -56,6 +61,7 @@ type Work struct {
 type tally struct {
 	mu        sync.Mutex
 	now       int64              // done in this look
+	settling  *rewrite.Settling  // why something is not written yet, by this look: what takes longest
 	times     map[uint64]int     // how often each was done, by its hash
 	seed      maphash.Seed       // of the hashes, so that no client can make two alike
 	unmet     [2]map[Listed]bool // by their names, in the look before and in this one
@@ -76,8 +82,8 @@ func (w *Work) Run(ctx context.Context, kind *Kind, crds []string, look func(con
 	for _, crd := range crds {
 		w.parts[crd] = &Report{}
 	}
-	for looks, counted := 1, 0; ; looks++ {
-		w.now, w.notLooked = 0, nil
+	for looks, counted, waits := 1, 0, 0; ; looks++ {
+		w.now, w.notLooked, w.settling = 0, nil, nil
 		w.unmet = [2]map[Listed]bool{w.unmet[1], {}}
 		for _, p := range w.parts {
 			p.Left = nil
@@ -88,9 +94,41 @@ func (w *Work) Run(ctx context.Context, kind *Kind, crds []string, look func(con
 			counted++
 		}
 		unfinished := w.now > 0 && !w.DryRun
+		if err == nil && !unfinished && w.settling != nil && waits < maxWaits {
+			waits++
+			if err = w.settle(ctx); err == nil {
+				continue
+			}
+		}
 		if err != nil || !unfinished || counted == maxLooks {
 			return w.report(kind, looks, unfinished && counted == maxLooks), err
 		}
+	}
+}
+
+// Settles reports whether an error is that something may not be written yet. The look is made again when it may.
+func (w *Work) Settles(err error) bool {
+	s := (*rewrite.Settling)(nil)
+	if !errors.As(err, &s) {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.settling == nil || w.settling.For < s.For {
+		w.settling = s
+	}
+	return true
+}
+
+func (w *Work) settle(ctx context.Context) error {
+	if w.Waits != nil {
+		w.Waits(w.settling)
+	}
+	select {
+	case <-w.Clock.After(w.settling.For):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

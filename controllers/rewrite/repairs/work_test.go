@@ -5,13 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/moult-dev/moult/controllers/rewrite"
 )
 
 var (
@@ -40,6 +45,43 @@ func TestWhatAnItemNamesIsCut(t *testing.T) {
 	raw, err := json.Marshal(report)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(len(raw)).To(BeNumerically("<", 5000))
+}
+
+// A tenant may change its CRD all the time.
+func TestASettleTimeIsWaitedForTwiceAtMost(t *testing.T) {
+	for name, c := range map[string]struct {
+		settled int // in which look
+		looks   int
+		waits   []time.Duration
+	}{
+		"nothing has changed lately": {settled: 1, looks: 1},
+		"a CRD is new":               {settled: 2, looks: 2, waits: []time.Duration{time.Hour}},
+		"it changes all the time":    {settled: 100, looks: 3, waits: []time.Duration{time.Hour, time.Hour}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, clk, looks, waits := NewWithT(t), testingclock.NewFakeClock(time.Now()), 0, []time.Duration(nil)
+			w := &Work{Clock: clk, Waits: func(s *rewrite.Settling) {
+				waits = append(waits, s.For)
+				go func() {
+					for !clk.HasWaiters() {
+						runtime.Gosched()
+					}
+					clk.Step(s.For)
+				}()
+			}}
+			_, err := w.Run(t.Context(), &kind, nil, func(context.Context) error {
+				if looks++; looks < c.settled {
+					g.Expect(w.Settles(&rewrite.Settling{CRD: "a", For: time.Minute})).To(BeTrue())
+					g.Expect(w.Settles(fmt.Errorf("of b: %w", &rewrite.Settling{CRD: "b", For: time.Hour}))).To(BeTrue())
+				}
+				g.Expect(w.Settles(errors.New("another"))).To(BeFalse())
+				return nil
+			})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(looks).To(Equal(c.looks))
+			g.Expect(waits).To(Equal(c.waits))
+		})
+	}
 }
 
 func TestHowOftenEverythingIsLookedAt(t *testing.T) {
