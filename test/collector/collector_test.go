@@ -45,7 +45,7 @@ func TestARemovalHurtsAndARepairFixesIt(t *testing.T) {
 	w.Expect(w.lives(tulip)()).To(BeFalse())
 	w.Expect(w.hasConfigMap("of-tulip")()).To(BeTrue())
 
-	out, err := exec.CommandContext(t.Context(), program(t, "moult"), "repair", "owners", "--kubeconfig", kubeconfig(t), "--version", "v1alpha1", w.GR.String()).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), program(t, "moult"), "repair", "owners", "--settle", "1s", "--kubeconfig", kubeconfig(t), "--version", "v1alpha1", w.GR.String()).CombinedOutput()
 	w.Expect(err).NotTo(HaveOccurred(), string(out))
 	t.Logf("%s", out)
 	w.Eventually(w.hasWidget("tulip"), soon).Should(BeFalse(), "what was asked for ends")
