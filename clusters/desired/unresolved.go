@@ -95,7 +95,7 @@ func (f *follower) unseen(ctx context.Context, s delivery.Unseen, holder *delive
 	f.cluster.Unseen = append(f.cluster.Unseen, s)
 }
 
-// namesOurs reports whether what is not seen is told the address of this repository, in other fields than those that are followed. Which folders
+// namesOurs reports whether what is not seen names this repository, in other fields than those that are followed. Which folders
 // it takes is not known then.
 func (f *follower) namesOurs(by *delivery.Object) bool {
 	if f.tree == nil || kinds.IsSource(by) || by.GetKind() == "ApplicationSet" {
