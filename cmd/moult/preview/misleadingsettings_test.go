@@ -70,7 +70,8 @@ func TestSettingsNeedNotMatter(t *testing.T) {
 		"an Application with another name": {
 			common: files{"crds/w.yaml": widgetsCRD}, base: files{"apps/a.yaml": appTo("a", "crds", own, "")}, head: files{"apps/a.yaml": appTo("b", "crds", own, "")},
 		},
-		"a note of a chart in Git": bump("c/templates/NOTES.txt", "1.0.0", also(files{"c/templates/w.yaml": widgetsCRD}, ofFlux(""))),
+		"a hook that Argo CD does not run": hookSwapped("test", ofArgoCD("")),
+		"a note of a chart in Git":         bump("c/templates/NOTES.txt", "1.0.0", also(files{"c/templates/w.yaml": widgetsCRD}, ofFlux(""))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := c.write(t)
