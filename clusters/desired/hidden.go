@@ -231,15 +231,19 @@ func (f *follower) addFolders(h *hidden, value any) {
 	}
 }
 
-// hideSync adds what matters in the folder that a FluxInstance has synced, if no unit is built of it: most of them lie in that folder.
-func (f *follower) hideSync(ctx context.Context, h *hidden, instance *delivery.Object) {
-	dir := f.tree.Folder(instance.Text("spec", "sync", "path"))
-	isBuilt := slices.ContainsFunc(f.cluster.Units, func(u *delivery.Unit) bool {
+// isBuilt reports whether a unit is built of a folder, or of one in or around it.
+func (f *follower) isBuilt(dir string) bool {
+	return slices.ContainsFunc(f.cluster.Units, func(u *delivery.Unit) bool {
 		return slices.ContainsFunc(u.Dirs, func(built string) bool {
 			return files.Inside(f.tree.Absolute(built), dir) || files.Inside(dir, f.tree.Absolute(built))
 		})
 	})
-	if dir != "" && !isBuilt && instance.Text("spec", "sync", "kind") == "GitRepository" {
+}
+
+// hideSync adds what matters in the folder that a FluxInstance has synced, if no unit is built of it: most of them lie in that folder.
+func (f *follower) hideSync(ctx context.Context, h *hidden, instance *delivery.Object) {
+	dir := f.tree.Folder(instance.Text("spec", "sync", "path"))
+	if dir != "" && !f.isBuilt(dir) && instance.Text("spec", "sync", "kind") == "GitRepository" {
 		f.hideFolder(ctx, h, dir, "", func() (*render.Rendering, error) { return render.Folder(dir, f.options(delivery.Source{})) })
 	}
 }

@@ -131,7 +131,7 @@ func TestAGeneratorOfAnotherRepositoryFindsNothingHere(t *testing.T) {
 func TestWhatNamesThisRepositoryMayTakeAnyFolder(t *testing.T) {
 	for _, installer := range []string{
 		object("fleet.cattle.io/v1alpha1", "GitRepo", "g", "repo: 'https://git/ours', bundles: [{base: deep}]"),
-		app("a", "source: {chart: argocd-apps, repoURL: 'https://charts', targetRevision: 1.2.3, helm: {valuesObject: {url: 'git@git:ours.git', at: deep}}}"),
+		app("a", "source: {chart: argocd-apps, repoURL: 'https://charts', targetRevision: 1.2.3, helm: {valuesObject: {apps: {a: {repoURL: 'git@git:ours.git', path: deep}}}}}"),
 	} {
 		g := NewWithT(t)
 		fingerprints := map[string]bool{}

@@ -83,9 +83,7 @@ func (f *follower) mayUse(path string) bool {
 }
 
 func (f *follower) unseen(ctx context.Context, s delivery.Unseen, holder *delivery.Unit, h hidden) {
-	if f.namesOurs(s.By) {
-		h.widen(files.Wires)
-	}
+	f.hideOurs(&h, s.By)
 	s.Settled = f.settled(ctx, s, holder, h)
 	s.Fingerprint = f.fingerprint(s, holder, h) // without what is lacking: a chart that cannot be had today is the same chart
 	if f.releases != nil && f.notRendered[s.By] != nil && !errors.Is(f.notRendered[s.By], charts.ErrNotAsked) {
@@ -95,21 +93,36 @@ func (f *follower) unseen(ctx context.Context, s delivery.Unseen, holder *delive
 	f.cluster.Unseen = append(f.cluster.Unseen, s)
 }
 
-// namesOurs reports whether what is not seen names this repository, in other fields than those that are followed. Which folders
-// it takes is not known then.
-func (f *follower) namesOurs(by *delivery.Object) bool {
+// hideOurs adds what may be taken of this repository by what is not seen and names it, in other fields than those that are followed. A chart
+// may have the address for other ends, so it counts beside a path. That folder is no matter where units are built of it.
+func (f *follower) hideOurs(h *hidden, by *delivery.Object) {
 	if f.tree == nil || kinds.IsSource(by) || by.GetKind() == "ApplicationSet" {
-		return false
+		return
 	}
 	origin := network.Normal(f.tree.Origin())
-	for at, value := range crdschema.Each(by.Field("spec")) {
+	isOurs := func(value any) bool {
 		text, _ := value.(string)
-		isFollowed := len(at) > 0 && len(at) < 4 && at[len(at)-1] == "repoURL" && by.GetKind() == "Application"
-		if origin != "" && !isFollowed && strings.Contains(network.Normal(text), origin) {
-			return true
+		return origin != "" && strings.Contains(network.Normal(text), origin)
+	}
+	isChart := kinds.IsHelmRelease(by) || by.GetKind() == "Application"
+	for at, value := range crdschema.Each(by.Field("spec")) {
+		switch v := value.(type) {
+		case string:
+			if !isChart && isOurs(v) {
+				h.widen(files.Wires)
+			}
+		case map[string]any:
+			path, isText := v["path"].(string)
+			if !isChart || len(at) <= 2 || !isText || !slices.ContainsFunc(slices.Collect(maps.Values(v)), isOurs) {
+				continue
+			}
+			if dir := f.tree.Folder(path); dir == "" || dir == f.tree.Root {
+				h.widen(files.Wires)
+			} else if !f.isBuilt(dir) {
+				h.add(dir)
+			}
 		}
 	}
-	return false
 }
 
 // findCommands notes an object whose commands install or delete what is in no manifest, of whatever kind it is.
