@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -100,7 +101,10 @@ const (
 
 var (
 	// api is the name of one, in a text.
-	api = regexp.MustCompile(`\b[a-z][a-z0-9.-]*/v\d\w*(?:/[A-Z]\w*)?|\bv1\b`)
+	api = regexp.MustCompile(`\b[a-z][a-z0-9.-]*/v\d\w*(?:/[A-Z]\w*)?`)
+	// version is one of Kubernetes in a text, and minorVersion a number that may be a part of one.
+	version      = regexp.MustCompile(`\b1\.([2-4]\d)\b`)
+	minorVersion = regexp.MustCompile(`\b([2-4]\d)\b`)
 	// Words for what only a cluster decides. A template without them takes none of that, or it prints all that it is given.
 	ofKubernetes   = regexp.MustCompile(`\b(?:KubeVersion|Capabilities)\b`)
 	ofAPIs         = regexp.MustCompile(`\b(?:APIVersions|Capabilities)\b`)
@@ -138,11 +142,16 @@ func (c *Chart) Elsewhere(ctx context.Context, r Release, installed bool, matter
 		return nil, err
 	}
 	var files []string
-	var text string
+	var text, asking string // all of the templates, and the parts that ask
 	takers, changers := decidedByCluster(p, speaksOfCluster(values))
 	for _, file := range takers {
 		if d := p.dependent(file); matters(d) {
 			files, text = append(files, file), text+d.Text
+			for _, one := range p.within(file, true) {
+				if speaksOfCluster(one.text) {
+					asking += one.text
+				}
+			}
 		}
 	}
 	if len(files) == 0 {
@@ -150,15 +159,18 @@ func (c *Chart) Elsewhere(ctx context.Context, r Release, installed bool, matter
 	}
 	r.Cluster.Files = slices.Concat(files, p.needed(files), changers)
 	named := text + values
+	if speaksOfCluster(values) || strings.Contains(asking, ".Values") {
+		asking += values
+	}
 	if speaksOfCluster(values) {
 		text = named
 	}
 	all := []Release{r}
 	if ofKubernetes.MatchString(text) {
-		all = append(all, c.otherVersions(r)...)
+		all = append(all, c.otherVersions(r, text, asking)...)
 	}
 	if ofAPIs.MatchString(text) {
-		all = append(all, otherAPIs(r, named)...)
+		all = append(all, otherAPIs(r, named, asking)...)
 	}
 	if ofHelm.MatchString(text) {
 		other := r
@@ -231,31 +243,42 @@ func decidedByCluster(p *parts, inValues bool) (takers, changers []string) {
 	return takers, changers
 }
 
-func (c *Chart) otherVersions(r Release) (others []Release) {
+// otherVersions are those around each that templates name, and the oldest and the newest.
+func (c *Chart) otherVersions(r Release, text, asking string) (others []Release) {
+	around := map[int]bool{oldest: true, newest: true}
+	for _, found := range append(version.FindAllStringSubmatch(text, -1), minorVersion.FindAllStringSubmatch(asking, -1)...) {
+		named, _ := strconv.Atoi(found[1])
+		around[named-1], around[named], around[named+1] = true, true, true
+	}
 	for minor := oldest; minor <= newest && r.KubeVersion == ""; minor++ {
 		other := r
 		other.KubeVersion = fmt.Sprintf("v1.%d.0", minor)
-		if need := c.chart.Metadata.KubeVersion; need == "" || chartutil.IsCompatibleRange(need, other.KubeVersion) {
+		if need := c.chart.Metadata.KubeVersion; around[minor] && (need == "" || chartutil.IsCompatibleRange(need, other.KubeVersion)) {
 			others = append(others, other)
 		}
 	}
 	return others
 }
 
-func otherAPIs(r Release, text string) (others []Release) {
-	if len(r.APIVersions) > 0 {
-		return nil
-	}
-	var named []string // those of templates before those of values
+// namedIn are the APIs that a text names.
+func namedIn(text string) (named []string) {
 	for _, one := range api.FindAllString(text, -1) {
 		if !slices.Contains(named, one) && len(named) < mostAPIs {
 			named = append(named, one)
 		}
 	}
+	return named
+}
+
+// otherAPIs are all APIs that templates and values name, none, and each alone that those parts name which ask for some.
+func otherAPIs(r Release, text, asking string) (others []Release) {
+	if len(r.APIVersions) > 0 {
+		return nil
+	}
 	all, none := r, r
-	all.APIVersions, none.Cluster.OnlyAPIs = append([]string{AnyAPI}, named...), true
+	all.APIVersions, none.Cluster.OnlyAPIs = append([]string{AnyAPI}, namedIn(text)...), true
 	others = []Release{all, none}
-	for _, one := range named {
+	for _, one := range namedIn(asking) {
 		other := r
 		if slices.Contains(common.DefaultVersionSet, one) {
 			other.Cluster.Without = []string{one}
