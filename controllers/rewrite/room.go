@@ -13,8 +13,9 @@ import (
 const (
 	// pagesRoom is what pages take: one that is read, and those whose objects have no outcome yet.
 	pagesRoom = 32 << 20
-	// visitsRoom is what the objects take that are written: as they were, and the answers.
-	visitsRoom = 16 << 20
+	// visitsRoom is what the objects take that are written: as they were, and the answers. Large ones, of more than a quarter of it, have
+	// as much again, and one that takes more is held alone there: 17 MiB, with metadata of 1.5. So both take 25 MiB at most.
+	visitsRoom = 8 << 20
 	// fieldsRoom is what the managedFields take that are decoded.
 	fieldsRoom = 16 << 20
 	// schemasRoom is what the schemas of CRDs take that walks judge objects by, and as much again what those of small CRDs take.
@@ -27,20 +28,32 @@ const (
 	// readingRoom is what a page takes while it is read.
 	readingRoom = maxPageBytes * decoded
 	// growth is by how much an answer may be longer than what was listed, in bytes.
-	growth = 16 << 10
+	growth = 8 << 10
 )
 
 // Room is what the walks of a process hold of metadata at a time, in bytes, however many CRDs and workers there are. The tenant who
 // writes an object decides how large its metadata is. What is larger than all the room is held alone. A walk asks for schemas first, then
 // for pages, then for the visit of an object, then for its fields, and for no more of what it has some of. So no two wait for each other.
-type Room struct{ schemas, small, pages, visits, fields *semaphore.Weighted }
+type Room struct {
+	schemas, small, pages, fields *semaphore.Weighted
+
+	visits, large *shares
+	others        visits // of objects that no walk visits
+}
+
+// visits is the room that one walk has for visits.
+type visits struct{ small, large *share }
+
+func (r *Room) newVisits() visits { return visits{r.visits.share(), r.large.share()} }
 
 // NewRoom is for all walks of a process.
 func NewRoom() *Room {
-	return &Room{
+	r := &Room{
 		schemas: semaphore.NewWeighted(schemasRoom), small: semaphore.NewWeighted(schemasRoom), pages: semaphore.NewWeighted(pagesRoom),
-		visits: semaphore.NewWeighted(visitsRoom), fields: semaphore.NewWeighted(fieldsRoom),
+		fields: semaphore.NewWeighted(fieldsRoom), visits: newShares(visitsRoom), large: newShares(visitsRoom),
 	}
+	r.others = r.newVisits()
+	return r
 }
 
 // ForSchemas waits for the room that the schemas of a CRD take until leave is called, by their size in bytes. Small ones have a room of
@@ -148,7 +161,8 @@ func takes(m *metav1.ObjectMeta) int64 {
 
 // answers is the room that a visit has, and how long an answer it may read by that.
 type answers struct {
-	room        *semaphore.Weighted
+	visits
+	held        *share
 	bytes, most int64
 }
 
@@ -157,28 +171,32 @@ var ErrAnswerTooLarge = errors.New("the object is larger than it was when it was
 
 // makeRoom waits for the room to visit an object that was of this size.
 func (a *answers) makeRoom(ctx context.Context, size int64) error {
-	a.most = size + size/4 + growth
-	bytes := min(a.most*decoded, visitsRoom)
-	if err := a.room.Acquire(ctx, bytes); err != nil {
-		return err
+	most := size + size/4 + growth
+	if bytes := most * decoded; bytes <= visitsRoom/4 {
+		return a.take(ctx, a.small, bytes, most)
 	}
-	a.bytes = bytes
-	return nil
+	return a.take(ctx, a.large, min(most*decoded, visitsRoom), most)
 }
 
-// enlarge waits until no other object is visited, for one that has grown.
+// enlarge waits until no other large object is visited, for one that has grown.
 func (a *answers) enlarge(ctx context.Context) error {
 	a.leave()
-	if err := a.room.Acquire(ctx, visitsRoom); err != nil {
+	return a.take(ctx, a.large, visitsRoom, 0)
+}
+
+func (a *answers) take(ctx context.Context, of *share, bytes, most int64) error {
+	if err := of.acquire(ctx, bytes); err != nil {
 		return err
 	}
-	a.bytes, a.most = visitsRoom, 0
+	a.held, a.bytes, a.most = of, bytes, most
 	return nil
 }
 
 func (a *answers) leave() {
-	a.room.Release(a.bytes)
-	a.bytes = 0
+	if a.held != nil {
+		a.held.release(a.bytes)
+	}
+	a.held = nil
 }
 
 type answersKey struct{}

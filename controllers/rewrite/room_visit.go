@@ -15,15 +15,15 @@ type Visit struct{ answers }
 
 // Visit waits for the room for an object that was listed with so many bytes. It is kept until End.
 func (r *Room) Visit(ctx context.Context, bytes int64) (*Visit, error) {
-	v := &Visit{answers{room: r.visits}}
+	v := &Visit{answers{visits: r.others}}
 	return v, v.makeRoom(ctx, bytes)
 }
 
 // End gives the room back.
 func (v *Visit) End() { v.leave() }
 
-// In are objects that are read and written within the room. An answer that takes more is read once no other object is visited. That
-// to a write is lost, so the object is read in its place.
+// In are objects that are read and written within the room. An answer that takes more is read once no other large one is
+// visited. That to a write is lost, so the object is read in its place.
 func (v *Visit) In(objects Objects) Objects { return &visited{objects, v} }
 
 type visited struct {

@@ -53,7 +53,7 @@ type visitor struct {
 
 // visit brings one object to its outcome. The error is the end of the walk.
 func (w *Walk) visit(ctx context.Context, item listed) error {
-	v := &visitor{Walk: w, item: item.PartialObjectMetadata, listed: item, backoff: w.newBackoff(), room: &answers{room: w.Room.visits}}
+	v := &visitor{Walk: w, item: item.PartialObjectMetadata, listed: item, backoff: w.newBackoff(), room: &answers{visits: w.visits}}
 	if v.begin(w.provedBy(item.ResourceVersion)); v.phase == ended {
 		w.noteWriters(v.item)
 		return nil

@@ -99,6 +99,7 @@ type Walk struct {
 
 	collector collector
 	held      *held // by pages
+	visits    visits
 	mover     mover
 	unfound   unfound
 	breaker   breaker
@@ -169,7 +170,7 @@ func (w *Walk) setDefaults() {
 	if w.Room == nil {
 		w.Room = NewRoom()
 	}
-	w.held = &held{room: w.Room.pages}
+	w.held, w.visits = &held{room: w.Room.pages}, w.Room.newVisits()
 	if w.Clock == nil {
 		w.Clock = clock.RealClock{}
 	}
