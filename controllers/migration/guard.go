@@ -178,6 +178,7 @@ func (r *Reconciler) convertedFields(crd *apiextensionsv1.CustomResourceDefiniti
 		return nil, &rewrite.Stopped{Cause: rewrite.ConversionUnavailable, Err: err}
 	}
 	f := r.newFields(crd)
+	f.client = f.client.Converted()
 	f.why = "the conversion webhook would lose or change fields of objects for good on the way to " + f.storage
 	for _, version := range crd.Spec.Versions {
 		switch {

@@ -103,7 +103,7 @@ func lacks(values, keys map[string]string) bool {
 // TakeRewritten hands over one object as it is, and as a write that changes nothing would leave it, as a list of JSON, when there is room
 // to decode both. Nothing is written, and nothing of it may be kept.
 func (c *Client) TakeRewritten(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, take func(both []byte) error) error {
-	both, done, err := c.whole.hold(ctx, func() ([]byte, error) {
+	both, done, err := c.Converted().whole.hold(ctx, gvr.GroupResource(), func() ([]byte, error) {
 		before, err := c.Whole(ctx, gvr, key)
 		if err != nil {
 			return nil, err

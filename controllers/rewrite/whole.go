@@ -3,6 +3,7 @@ package rewrite
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"golang.org/x/sync/semaphore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,8 +24,9 @@ const (
 	// wholeRoom is what all whole objects take that are held decoded, in bytes, unless one alone takes more. Looking at one takes as
 	// much again, in a container of 256 MiB.
 	wholeRoom = 64 << 20
-	// wholeReaders is how many answers are held whose decoded size is not known yet.
-	wholeReaders = 4
+	// wholeReaders and convertedReaders are how many answers are held whose decoded size is not known yet. The first are of requests
+	// that reach no webhook of a tenant. An answer has 8 MiB at most, so all have 48; two that are compared are joined, in 32 for each.
+	wholeReaders, convertedReaders = 2, 4
 )
 
 // ofProcess is the room of all Clients: a controller has several, and one container.
@@ -33,27 +35,41 @@ var ofProcess = newWholes()
 // wholes is the room for whole objects, however many workers and CRDs ask for some. The tenant who
 // writes an object decides how large it is, and decoded it may take a hundred times as much.
 type wholes struct {
-	readers *semaphore.Weighted
-	room    *semaphore.Weighted // in bytes
+	readers   *semaphore.Weighted
+	converted *readers
+	mayHang   bool                // which of both to use
+	room      *semaphore.Weighted // in bytes
 	// unpacked is whether what objects have packed is taken out, which may take as much as there is room for.
 	unpacked bool
 }
 
 func newWholes() *wholes {
-	return &wholes{readers: semaphore.NewWeighted(wholeReaders), room: semaphore.NewWeighted(wholeRoom)}
+	return &wholes{readers: semaphore.NewWeighted(wholeReaders), converted: newReaders(convertedReaders), room: semaphore.NewWeighted(wholeRoom)}
 }
 
 // hold returns what is read once there is room to decode it. The room is kept until done is called; who has some asks for no more.
-func (w *wholes) hold(ctx context.Context, read func() ([]byte, error)) (raw []byte, done func(), err error) {
-	if err := w.readers.Acquire(ctx, 1); err != nil {
+func (w *wholes) hold(ctx context.Context, of schema.GroupResource, read func() ([]byte, error)) (raw []byte, done func(), err error) {
+	leave, err := w.enter(ctx, of)
+	if err != nil {
 		return nil, nil, err
 	}
-	defer w.readers.Release(1)
+	defer leave()
 	if raw, err = read(); err != nil {
 		return nil, nil, err
 	}
 	done, err = w.take(ctx, raw, 1)
 	return raw, done, err
+}
+
+// enter waits for a reader.
+func (w *wholes) enter(ctx context.Context, of schema.GroupResource) (leave func(), err error) {
+	if w.mayHang && strings.Contains(of.Group, ".") { // no CRD has a group without a dot
+		return w.converted.enter(ctx, of)
+	}
+	if err := w.readers.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	return func() { w.readers.Release(1) }, nil
 }
 
 // take waits for the room to decode what was read so many times, or for all there is if what was packed in it is unpacked, too.
@@ -74,14 +90,24 @@ func (c *Client) Room(ctx context.Context, raw []byte, times int64) (done func()
 	return c.whole.take(ctx, raw, times)
 }
 
-// Unpacking is the same client, for objects that have others packed in them: it hands over whole objects while nothing else is held.
+// Unpacking is the same client, for objects of any resource that have others packed in them: it hands over whole objects while nothing
+// else is held.
 func (c *Client) Unpacking() *Client {
-	return &Client{rest: c.rest, dryRun: c.dryRun, whole: &wholes{readers: c.whole.readers, room: c.whole.room, unpacked: true}}
+	of := c.Converted()
+	of.whole.unpacked = true
+	return of
+}
+
+// Converted is the same client, for objects that may have a conversion webhook. A request that hangs there holds up no other client.
+func (c *Client) Converted() *Client {
+	whole := *c.whole
+	whole.mayHang = true
+	return &Client{rest: c.rest, dryRun: c.dryRun, whole: &whole}
 }
 
 // TakeWhole hands over one object with all that it holds, as JSON, when there is room to decode it. Nothing of it may be kept.
 func (c *Client) TakeWhole(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, take func(raw []byte) error) error {
-	raw, done, err := c.whole.hold(ctx, func() ([]byte, error) { return c.Whole(ctx, gvr, key) })
+	raw, done, err := c.whole.hold(ctx, gvr.GroupResource(), func() ([]byte, error) { return c.Whole(ctx, gvr, key) })
 	if err != nil {
 		return err
 	}
@@ -91,7 +117,7 @@ func (c *Client) TakeWhole(ctx context.Context, gvr schema.GroupVersionResource,
 
 // TakePage hands over one page, as WholePage reads it, when there is room to decode it. Nothing of it may be kept.
 func (c *Client) TakePage(ctx context.Context, gvr schema.GroupVersionResource, opts metav1.ListOptions, most int64, take func(page *unstructured.UnstructuredList)) error {
-	raw, done, err := c.whole.hold(ctx, func() ([]byte, error) { return c.wholeJSON(ctx, gvr, opts, most) })
+	raw, done, err := c.whole.hold(ctx, gvr.GroupResource(), func() ([]byte, error) { return c.wholeJSON(ctx, gvr, opts, most) })
 	if err != nil {
 		return err
 	}
@@ -126,7 +152,7 @@ func (c *Client) wholePage(ctx context.Context, gvr schema.GroupVersionResource,
 	var raw []byte
 	var done func()
 	err = pages.next(ctx, func(opts metav1.ListOptions) (err error) {
-		raw, done, err = c.whole.hold(ctx, func() ([]byte, error) { return c.wholeJSON(ctx, gvr, opts, maxPageBytes) })
+		raw, done, err = c.whole.hold(ctx, gvr.GroupResource(), func() ([]byte, error) { return c.wholeJSON(ctx, gvr, opts, maxPageBytes) })
 		return err
 	})
 	if err != nil {
