@@ -15,7 +15,6 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/controllers/rewrite"
-	"github.com/moult-dev/moult/controllers/setup"
 	"github.com/moult-dev/moult/policies/plan"
 )
 
@@ -29,15 +28,18 @@ type walks struct {
 	root      context.Context // ends with the process
 	cancelAll context.CancelFunc
 
-	mu      sync.Mutex
-	running map[string]*walking
-	wg      sync.WaitGroup
+	mu       sync.Mutex
+	running  map[string]*walking
+	patience map[string]time.Duration // with those that have given way, by CRD
+	wg       sync.WaitGroup
 }
 
 // walker walks over the objects of a CRD.
 type walker interface {
 	// makeRoom waits until there is memory for what carryOut holds from its beginning to its end. The error is the context's.
 	makeRoom(ctx context.Context, w *walking) (leave func(), err error)
+	// inTheWay reports whether a walk that a tenant can hold up keeps memory that another one waits for.
+	inTheWay(w *walking) bool
 	// carryOut does it. The error is the context's.
 	carryOut(ctx context.Context, w *walking) (plan.Outcome, rewrite.Result, error)
 	// ended takes in what was found by a walk that was not stopped.
@@ -58,7 +60,7 @@ func newWalks(walker walker, c clock.Clock, atATime int) *walks {
 	root, cancel := context.WithCancel(context.Background())
 	return &walks{
 		walker: walker, clock: c, slots: semaphore.NewWeighted(int64(atATime)),
-		woken: make(chan string, 1024), running: map[string]*walking{},
+		woken: make(chan string, 1024), running: map[string]*walking{}, patience: map[string]time.Duration{},
 		root: root, cancelAll: cancel,
 	}
 }
@@ -88,14 +90,19 @@ func (w *walks) run(ctx context.Context, run *walking) {
 		leave()
 		return
 	}
-	outcome, result, err := w.walker.carryOut(ctx, run)
+	limited, cancel := w.givingWay(ctx, run)
+	defer cancel()
+	outcome, result, err := w.walker.carryOut(limited, run)
 	w.slots.Release(1)
 	leave()
-	if err != nil || !w.isRunning(run) {
+	gaveWay := limited.Err() != nil
+	if err != nil && !gaveWay || ctx.Err() != nil || !w.isRunning(run) {
 		return
 	}
-	w.walker.ended(run, outcome, result) // before the walk is off the list, or a second one might be started
-	w.end(run)
+	if !gaveWay {
+		w.walker.ended(run, outcome, result) // before the walk is off the list, or a second one might be started
+	}
+	w.end(run, gaveWay)
 	select {
 	case w.woken <- run.crd.Name:
 	case <-ctx.Done():
@@ -115,15 +122,6 @@ func (w *walks) isRunning(run *walking) bool {
 	return w.running[run.crd.Name] == run
 }
 
-// end takes a walk off the list.
-func (w *walks) end(run *walking) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.running[run.crd.Name] == run {
-		delete(w.running, run.crd.Name)
-	}
-}
-
 // stop ends the walk of a CRD, if there is one, and forgets its outcome.
 func (w *walks) stop(crd string) {
 	w.mu.Lock()
@@ -132,6 +130,7 @@ func (w *walks) stop(crd string) {
 		run.cancel()
 		delete(w.running, crd)
 	}
+	delete(w.patience, crd)
 }
 
 // stopAll ends every walk and waits until their last request has returned.
@@ -174,11 +173,6 @@ func (r *Reconciler) startWalk(crd *apiextensionsv1.CustomResourceDefinition, o 
 	walk.YieldSlot = r.walks.yieldSlot
 	walk.Moves = r.states.found(crd.Name).moved
 	r.walks.start(&walking{crd: crd, observed: o, mode: mode, walk: walk})
-}
-
-// makeRoom is for the schemas, by which the guard judges all objects, and by which entries of managedFields are moved.
-func (r *Reconciler) makeRoom(ctx context.Context, w *walking) (leave func(), err error) {
-	return r.opts.Room.ForSchemas(ctx, setup.SchemaBytes(w.crd))
 }
 
 func (r *Reconciler) carryOut(ctx context.Context, w *walking) (plan.Outcome, rewrite.Result, error) {

@@ -37,6 +37,7 @@ const (
 type Room struct {
 	schemas, small, pages, fields *semaphore.Weighted
 
+	waiting       [2]atomic.Int64 // walks that wait for schemas, and for small ones
 	visits, large *shares
 	others        visits // of objects that no walk visits
 }
@@ -60,14 +61,26 @@ func NewRoom() *Room {
 // their own, since a walk over a large CRD may take hours. They wait for one another, too: walks take turns, a page each, so as many may
 // be under way as there are CRDs. The error is the context's.
 func (r *Room) ForSchemas(ctx context.Context, size int) (leave func(), err error) {
-	bytes, room := min(int64(size)*schemaOf, schemasRoom), r.schemas
-	if bytes <= schemasRoom/8 {
-		room = r.small
-	}
+	bytes, room, waiting := r.forSchemas(size)
+	waiting.Add(1)
+	defer waiting.Add(-1)
 	if err := room.Acquire(ctx, bytes); err != nil {
 		return nil, err
 	}
 	return func() { room.Release(bytes) }, nil
+}
+
+// Wanted reports whether somebody waits for the room that schemas of a size are in.
+func (r *Room) Wanted(size int) bool {
+	_, _, waiting := r.forSchemas(size)
+	return waiting.Load() > 0
+}
+
+func (r *Room) forSchemas(size int) (bytes int64, room *semaphore.Weighted, waiting *atomic.Int64) {
+	if bytes = min(int64(size)*schemaOf, schemasRoom); bytes <= schemasRoom/8 {
+		return bytes, r.small, &r.waiting[1]
+	}
+	return bytes, r.schemas, &r.waiting[0]
 }
 
 // held is the room that the pages of one walk have.

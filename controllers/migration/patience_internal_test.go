@@ -1,0 +1,94 @@
+package migration
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/controllers/setup"
+	"github.com/moult-dev/moult/policies/plan"
+)
+
+// strollers are walks that each take their time, over CRDs whose schemas take all the room.
+type strollers struct {
+	*Reconciler
+	takes map[string]time.Duration
+	done  map[string]time.Time
+}
+
+func (s *strollers) carryOut(ctx context.Context, w *walking) (plan.Outcome, rewrite.Result, error) {
+	select {
+	case <-time.After(s.takes[w.crd.Name]):
+	case <-ctx.Done():
+	}
+	return plan.Outcome{}, rewrite.Result{}, ctx.Err()
+}
+
+func (s *strollers) ended(w *walking, _ plan.Outcome, _ rewrite.Result) {
+	s.done[w.crd.Name] = time.Now()
+}
+
+func largeCRD(name string, strategy apiextensionsv1.ConversionStrategyType) *apiextensionsv1.CustomResourceDefinition {
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Conversion: &apiextensionsv1.CustomResourceConversion{Strategy: strategy},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Schema: &apiextensionsv1.CustomResourceValidation{
+				OpenAPIV3Schema: setup.SchemaDigest([]byte("schema"), 1<<20),
+			}}},
+		},
+	}
+}
+
+func TestASlowWalkGivesWayToOtherLargeCRDs(t *testing.T) {
+	const webhook, none = apiextensionsv1.WebhookConverter, apiextensionsv1.NoneConverter
+	for name, c := range map[string]struct {
+		first, second       apiextensionsv1.ConversionStrategyType
+		takes               [2]time.Duration
+		firstDone, lastDone time.Duration // since both have begun; 0 for never
+	}{
+		"of a tenant, without an end":               {webhook, none, [2]time.Duration{1000 * time.Hour, time.Minute}, 0, 6 * time.Minute},
+		"whose CRD has no webhook":                  {none, webhook, [2]time.Duration{time.Hour, time.Minute}, time.Hour, 61 * time.Minute},
+		"that ends soon enough":                     {webhook, none, [2]time.Duration{4 * time.Minute, time.Minute}, 4 * time.Minute, 5 * time.Minute},
+		"two long ones, of which each ends at last": {webhook, webhook, [2]time.Duration{19 * time.Minute, 19 * time.Minute}, 49 * time.Minute, 68 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := NewWithT(t)
+				s := &strollers{&Reconciler{opts: Options{Room: rewrite.NewRoom()}}, map[string]time.Duration{"first": c.takes[0], "second": c.takes[1]}, map[string]time.Time{}}
+				w := newWalks(s, clock.RealClock{}, 8)
+				began := time.Now()
+				crds := map[string]*apiextensionsv1.CustomResourceDefinition{"first": largeCRD("first", c.first), "second": largeCRD("second", c.second)}
+				for _, name := range []string{"first", "second"} {
+					w.start(&walking{crd: crds[name]})
+					synctest.Wait()
+				}
+				for time.Since(began) < 3*time.Hour {
+					select {
+					case name := <-w.woken:
+						if s.done[name].IsZero() {
+							w.start(&walking{crd: crds[name]})
+						}
+					case <-time.After(time.Hour):
+					}
+				}
+				w.stopAll()
+				for name, want := range map[string]time.Duration{"first": c.firstDone, "second": c.lastDone} {
+					if want == 0 {
+						g.Expect(s.done).NotTo(HaveKey(name))
+						continue
+					}
+					g.Expect(s.done).To(HaveKey(name))
+					g.Expect(s.done[name].Sub(began)).To(BeNumerically("~", want, time.Minute), name)
+				}
+			})
+		})
+	}
+}
