@@ -131,15 +131,15 @@ func TestAnAnswerHasABound(t *testing.T) {
 	hook, err := webhooks.NewConversion()
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = hook.Close() })
-	megabytes := 9
+	kilobytes := 600
 	hook.Change(func(object *unstructured.Unstructured, _, _ string) {
-		object.Object["spec"] = map[string]any{"a": strings.Repeat("a", megabytes<<20)}
+		object.Object["spec"] = map[string]any{"a": strings.Repeat("a", kilobytes<<10)}
 	})
 	c, err := converters.Webhooks{}.For(widgets(hook.URL(), hook.CABundle()))
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = c.Convert(t.Context(), []map[string]any{widget("a")}, "example.com/v1")
 	g.Expect(err).To(And(HaveField("Fault", conversion.FaultAnswer), MatchError(ContainSubstring("it answers more than"))))
-	megabytes = 7
+	kilobytes = 400
 	_, err = c.Convert(t.Context(), []map[string]any{widget("a")}, "example.com/v1")
 	g.Expect(err).NotTo(HaveOccurred())
 }
@@ -197,12 +197,12 @@ func TestAWebhookThatEndsCostsTheObjectThatEndsIt(t *testing.T) {
 	g.Expect(time.Since(start)).To(BeNumerically("<", time.Minute), "one that stays away is not waited for again and again")
 }
 
-// An answer of eight megabytes may hold three million small maps.
+// An answer of half a megabyte may hold a hundred thousand small maps.
 func TestAnAnswerThatTakesMuchWhenItIsDecodedIsRefused(t *testing.T) {
 	g := NewWithT(t)
 	hook := webhooks.Converting(t)
 	hook.Answer(func(response *apiextensionsv1.ConversionResponse) {
-		response.ConvertedObjects[0].Raw = []byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"parts":[` + strings.Repeat("{},", 2_500_000) + `{}]}}`)
+		response.ConvertedObjects[0].Raw = []byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"parts":[` + strings.Repeat("{},", 5_000) + `{}]}}`)
 	})
 	c, err := converters.Webhooks{}.For(widgets(hook.URL(), hook.CABundle()))
 	g.Expect(err).NotTo(HaveOccurred())

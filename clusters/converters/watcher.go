@@ -54,9 +54,10 @@ func (w *watcher) RoundTrip(request *http.Request) (*http.Response, error) {
 // version adds.
 const (
 	timesSent = 4
-	roomBytes = 8 << 20
-	// roomDecoded is the same for what it takes when it is decoded: a byte may take a hundred.
-	roomDecoded = 32 << 20
+	roomBytes = roomDecoded / 2
+	// roomDecoded is the same for what it takes when it is decoded, in bytes: one that is sent may take a hundred. A controller decodes up
+	// to 32 answers at a time, in a container of 256 MiB.
+	roomDecoded = 1 << 20
 )
 
 // costOf is what a request takes when it is decoded.
@@ -90,7 +91,7 @@ func (w *watcher) answer(request *http.Request) (*http.Response, []byte, error) 
 	if int64(len(body)) > most {
 		err = tooLong(fmt.Sprintf("it answers more than %d bytes to %d", most, request.ContentLength))
 	} else if cost, _ := unpacking.CostOfJSON(body); cost > timesSent*costOf(request)+roomDecoded {
-		err = tooLong(fmt.Sprintf("it answers %d bytes that take %d MiB when they are decoded", len(body), cost>>20))
+		err = tooLong(fmt.Sprintf("it answers %d bytes that take %d KiB when they are decoded, far more than the %d bytes that were sent", len(body), cost>>10, request.ContentLength))
 	}
 	err = errors.Join(err, response.Body.Close())
 	response.Body = io.NopCloser(bytes.NewReader(body))

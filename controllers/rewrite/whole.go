@@ -57,7 +57,8 @@ func (w *wholes) hold(ctx context.Context, of schema.GroupResource, read func() 
 	if raw, err = read(); err != nil {
 		return nil, nil, err
 	}
-	done, err = w.take(ctx, raw, 1)
+	cost, _ := unpacking.CostOfJSON(raw)
+	done, err = w.take(ctx, cost)
 	return raw, done, err
 }
 
@@ -72,10 +73,9 @@ func (w *wholes) enter(ctx context.Context, of schema.GroupResource) (leave func
 	return func() { w.readers.Release(1) }, nil
 }
 
-// take waits for the room to decode what was read so many times, or for all there is if what was packed in it is unpacked, too.
-func (w *wholes) take(ctx context.Context, raw []byte, times int64) (done func(), err error) {
-	cost, _ := unpacking.CostOfJSON(raw)
-	cost = min(cost*times, wholeRoom)
+// take waits for room, or for all there is if what was packed in an object is unpacked, too.
+func (w *wholes) take(ctx context.Context, cost int64) (done func(), err error) {
+	cost = min(cost, wholeRoom)
 	if w.unpacked {
 		cost = wholeRoom
 	}
@@ -85,9 +85,9 @@ func (w *wholes) take(ctx context.Context, raw []byte, times int64) (done func()
 	return func() { w.room.Release(cost) }, nil
 }
 
-// Room waits until there is room to decode what was read so many times, and keeps it until done is called; who has some asks for no more.
-func (c *Client) Room(ctx context.Context, raw []byte, times int64) (done func(), err error) {
-	return c.whole.take(ctx, raw, times)
+// Room waits until there is room for so many bytes, decoded, and keeps it until done is called; who has some asks for no more.
+func (c *Client) Room(ctx context.Context, bytes int64) (done func(), err error) {
+	return c.whole.take(ctx, bytes)
 }
 
 // Unpacking is the same client, for objects of any resource that have others packed in them: it hands over whole objects while nothing

@@ -129,14 +129,14 @@ func TestWholeObjectsWaitForRoom(t *testing.T) {
 func TestRoomIsTakenForAsManyTimesAsAnObjectIsHeld(t *testing.T) {
 	g := NewWithT(t)
 	d := &dense{items: 20_000}
-	client, raw := d.client(t), []byte(d.object(1))
-	cost, _ := unpacking.CostOfJSON(raw)
+	client := d.client(t)
+	cost, _ := unpacking.CostOfJSON(d.object(1))
 	times := wholeRoom/cost/2 + 1
-	leave, err := client.Room(t.Context(), raw, times)
+	leave, err := client.Room(t.Context(), cost*times)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(client.whole.room.TryAcquire(wholeRoom / 2)).To(BeFalse())
 	leave()
-	leave, err = client.Room(t.Context(), raw, 100*times)
+	leave, err = client.Room(t.Context(), 100*cost*times)
 	g.Expect(err).NotTo(HaveOccurred(), "no more than all of it")
 	leave()
 }

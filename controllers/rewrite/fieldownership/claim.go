@@ -32,6 +32,7 @@ type pair struct {
 	served        bool  // before was read, not made by the webhook
 	err           error // why before could not be had, or either is not understood
 	tooLarge      bool  // for the webhook
+	most          int64 // what an object may take that the webhook answers with, decoded
 	atOnce        int   // claims to ask about at once
 }
 

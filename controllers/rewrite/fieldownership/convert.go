@@ -2,10 +2,14 @@ package fieldownership
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // convert asks the webhook what becomes of the object without each claim, and
@@ -71,7 +75,7 @@ func (f *Follower) differ(ctx context.Context, p *pair, whole *view, to string, 
 	for _, c := range claims {
 		objects = append(objects, whole.without(without(c)).Object)
 	}
-	converted, err := p.convert(ctx, objects, to)
+	converted, err := f.ask(ctx, p, objects, to)
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +85,9 @@ func (f *Follower) differ(ctx context.Context, p *pair, whole *view, to string, 
 	}
 	d := &difference{base: base, less: map[*claim]*fieldpath.Set{}}
 	for i, c := range claims {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		less, err := f.types.view(&unstructured.Unstructured{Object: converted[i+1]})
 		if err != nil {
 			return nil, err
@@ -92,11 +99,11 @@ func (f *Follower) differ(ctx context.Context, p *pair, whole *view, to string, 
 	return d, nil
 }
 
-// convert asks for all in one request, and for large objects in one each: the API server's code holds what it sends and reads several
-// times.
-func (p *pair) convert(ctx context.Context, objects []map[string]any, to string) (converted []map[string]any, err error) {
+// ask asks for all in one request, and for large objects in one each: the API server's code holds what it sends and reads several
+// times. What there is no room for is refused before its fields are looked at.
+func (f *Follower) ask(ctx context.Context, p *pair, objects []map[string]any, to string) (converted []map[string]any, err error) {
 	n := p.atOnce
-	if n > 1 {
+	if n > 1 || 2*p.most <= chunkBytes {
 		n++ // beside the whole one
 	}
 	for part := range slices.Chunk(objects, n) {
@@ -104,7 +111,24 @@ func (p *pair) convert(ctx context.Context, objects []map[string]any, to string)
 		if err != nil {
 			return nil, err
 		}
+		for _, object := range more {
+			raw, err := json.Marshal(object)
+			if err == nil {
+				err = within(raw, p.most)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("an answer of the conversion webhook of %s is refused: at %s, %w", f.types.crd.Name, to, err)
+			}
+		}
 		converted = append(converted, more...)
 	}
 	return converted, nil
+}
+
+// within is an error of an object whose values take more than there is room for.
+func within(raw []byte, most int64) error {
+	if cost, _ := unpacking.CostOfJSON(raw); cost > most {
+		return fmt.Errorf("the object's values take %d KiB where %d KiB are the most by what was read first", cost>>10, most>>10)
+	}
+	return nil
 }

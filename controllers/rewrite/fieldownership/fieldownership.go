@@ -18,8 +18,8 @@ import (
 type Objects interface {
 	// Whole reads an object at an apiVersion, as JSON; nil if that version is not served.
 	Whole(ctx context.Context, key types.NamespacedName, apiVersion string) ([]byte, error)
-	// Room waits until there is room to decode what was read so many times, and keeps it until done is called.
-	Room(ctx context.Context, raw []byte, times int64) (done func(), err error)
+	// Room waits until there is room for so many bytes, decoded, and keeps it until done is called.
+	Room(ctx context.Context, bytes int64) (done func(), err error)
 }
 
 // Follower follows owned fields of the objects of one CRD.
@@ -40,9 +40,12 @@ const (
 	// fields. Each further claim that is asked about at once takes two. An object of 80,000 fields takes 12 MB decoded, as it is reckoned, and
 	// 56 MB when it is followed.
 	heldTimes = 5
-	// mostConverted is what an object that is sent to the webhook may take when it is decoded, in bytes, as unpacking.CostOfJSON
-	// reckons. A map of one-key maps is held some ten times meanwhile, with the sets of its fields, in a container of 256 MiB.
-	mostConverted = 24 << 20
+	// mostConverted is what an object that is sent to the webhook, or comes back, may take when it is decoded, in bytes, as
+	// unpacking.CostOfJSON reckons. The time that the sets of its fields take grows with the square: half a second for 40,000, in 6 MB.
+	mostConverted = 8 << 20
+	// An object may take timesRead as much at the other version as where it was read first, and roomAdded more. A tenant decides what
+	// the webhook answers.
+	timesRead, roomAdded = 4, 64 << 10
 	// readTries is how often an object is read that others write meanwhile.
 	readTries = 10
 )
@@ -99,7 +102,7 @@ func (f *Follower) Follow(ctx context.Context, key types.NamespacedName, from, t
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	pair, done, err := f.pair(ctx, webhook, key, from, to)
+	pair, done, err := f.pair(ctx, webhook, key, from, to, len(rest))
 	if err != nil {
 		return nil, err
 	}
@@ -151,29 +154,32 @@ func isMeta(path fieldpath.Path) bool {
 	return false
 }
 
-// pair reads an object at both versions, and keeps the room for them until done is called. The error is that of reading it.
-func (f *Follower) pair(ctx context.Context, webhook conversion.Converter, key types.NamespacedName, from, to string) (p *pair, done func(), err error) {
+// pair reads an object at both versions, and keeps the room for what so many claims take until done is called. The error is that of
+// reading it.
+func (f *Follower) pair(ctx context.Context, webhook conversion.Converter, key types.NamespacedName, from, to string, claims int) (p *pair, done func(), err error) {
 	raw, err := f.objects.Whole(ctx, key, to)
 	if err != nil {
 		return nil, nil, err
 	}
 	cost, _ := unpacking.CostOfJSON(raw)
-	atOnce := min(max(chunkBytes/(cost+1), 1), chunkObjects)
-	if done, err = f.objects.Room(ctx, raw, heldTimes+2*(atOnce-1)); err != nil {
+	most := min(timesRead*cost+roomAdded, mostConverted)
+	atOnce := min(max(chunkBytes/most, 1), chunkObjects, int64(claims))
+	if done, err = f.objects.Room(ctx, max(cost, most)*(heldTimes+2*(atOnce-1))); err != nil {
 		return nil, nil, err
 	}
-	before, after, err := f.both(ctx, key, from, to, raw)
+	before, after, err := f.both(ctx, key, from, to, raw, max(cost+cost/4, most))
 	if err != nil {
 		done()
 		return nil, nil, err
 	}
-	p = &pair{webhook: webhook, from: from, to: to, served: before != nil, tooLarge: cost > mostConverted, atOnce: int(atOnce)}
+	p = &pair{webhook: webhook, from: from, to: to, served: before != nil, tooLarge: cost > mostConverted, most: most, atOnce: int(atOnce)}
 	p.err = f.understand(ctx, p, before, after)
 	return p, done, nil
 }
 
-// both are the same state of an object at both versions. One has been read.
-func (f *Follower) both(ctx context.Context, key types.NamespacedName, from, to string, raw []byte) (before, after *unstructured.Unstructured, err error) {
+// both are the same state of an object at both versions. One has been read. It is an error if there is no room for what is read then:
+// the API server asks the webhook, too.
+func (f *Follower) both(ctx context.Context, key types.NamespacedName, from, to string, raw []byte, most int64) (before, after *unstructured.Unstructured, err error) {
 	for range readTries {
 		if after, err = object(raw, key, to); err != nil {
 			return nil, nil, err
@@ -181,6 +187,9 @@ func (f *Follower) both(ctx context.Context, key types.NamespacedName, from, to 
 		other, err := f.objects.Whole(ctx, key, from)
 		if err != nil {
 			return nil, nil, err
+		}
+		if err := within(other, most); err != nil {
+			return nil, nil, fmt.Errorf("%s at %s: %w", key, from, err)
 		}
 		if before, err = object(other, key, from); err != nil {
 			return nil, nil, err
@@ -190,6 +199,9 @@ func (f *Follower) both(ctx context.Context, key types.NamespacedName, from, to 
 		}
 		if raw, err = f.objects.Whole(ctx, key, to); err != nil {
 			return nil, nil, err
+		}
+		if err := within(raw, most); err != nil {
+			return nil, nil, fmt.Errorf("%s at %s: %w", key, to, err)
 		}
 	}
 	return nil, nil, fmt.Errorf("%s was written each time between two reads", key)
@@ -205,7 +217,7 @@ func (f *Follower) understand(ctx context.Context, p *pair, before, after *unstr
 		if p.webhook != nil && p.tooLarge {
 			return errTooLarge
 		}
-		if before, err = f.converted(ctx, p.webhook, after, p.from); err != nil {
+		if before, err = f.converted(ctx, p, after); err != nil {
 			return err
 		}
 	}
@@ -213,11 +225,11 @@ func (f *Follower) understand(ctx context.Context, p *pair, before, after *unstr
 	return err
 }
 
-func (f *Follower) converted(ctx context.Context, webhook conversion.Converter, object *unstructured.Unstructured, apiVersion string) (*unstructured.Unstructured, error) {
-	if webhook == nil {
-		return f.types.pruned(object, apiVersion)
+func (f *Follower) converted(ctx context.Context, p *pair, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if p.webhook == nil {
+		return f.types.pruned(object, p.from)
 	}
-	converted, err := webhook.Convert(ctx, []map[string]any{object.Object}, apiVersion)
+	converted, err := f.ask(ctx, p, []map[string]any{object.Object}, p.from)
 	if err != nil {
 		return nil, err
 	}

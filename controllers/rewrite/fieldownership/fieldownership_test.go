@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/policies/conversion"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 const (
@@ -163,15 +165,15 @@ func TestFollow(t *testing.T) {
 type objects struct {
 	read        func(ctx context.Context, apiVersion string) ([]byte, error)
 	taken, held int
-	times       int64
+	bytes       int64
 }
 
 func (o *objects) Whole(ctx context.Context, _ types.NamespacedName, apiVersion string) ([]byte, error) {
 	return o.read(ctx, apiVersion)
 }
 
-func (o *objects) Room(_ context.Context, _ []byte, times int64) (done func(), err error) {
-	o.times = times
+func (o *objects) Room(_ context.Context, bytes int64) (done func(), err error) {
+	o.bytes = bytes
 	o.taken++
 	o.held++
 	return func() { o.held-- }, nil
@@ -196,7 +198,8 @@ func TestAnObjectIsDecodedOnlyWhereThereIsRoom(t *testing.T) {
 		[]*fieldpath.Set{fieldpath.NewSet(fieldpath.MakePathOrDie("spec", "size"))})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(read.taken).To(Equal(1), "who has room asks for no more")
-	g.Expect(read.times).To(BeEquivalentTo(5+2*7), "both versions, there and back, sets of fields, and further claims")
+	cost, _ := unpacking.CostOfJSON(strings.NewReplacer(old, current, "size", "limit").Replace(string(raw)))
+	g.Expect(read.bytes).To(BeEquivalentTo(5*(4*cost+64<<10)), "both versions, there and back, and sets of fields, as large as the webhook may make them")
 	g.Expect(read.held).To(BeZero())
 	g.Expect(renaming.calls).To(BeNumerically(">", 0))
 }
@@ -248,9 +251,54 @@ func TestAnObjectThatTakesTooMuchIsNotSentToTheWebhook(t *testing.T) {
 			followed, err := New(NewTypes(widgets(t)), func() conversion.Converter { return unasked }, read).Follow(t.Context(), types.NamespacedName{Name: "w"}, old, current,
 				[]*fieldpath.Set{fieldpath.NewSet(fieldpath.MakePathOrDie("spec", "size"), fieldpath.MakePathOrDie("spec", "color"))})
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(followed[0].Why).To(MatchError("the object is too large to be converted as a trial: its values would take more than 24 MiB"))
+			g.Expect(followed[0].Why).To(MatchError("the object is too large to be converted as a trial: its values would take more than 8 MiB"))
 			g.Expect(followed[0].Lost.Has(fieldpath.MakePathOrDie("spec", "size"))).To(BeTrue())
 			g.Expect(followed[0].Fields.Has(fieldpath.MakePathOrDie("spec", "color"))).To(BeTrue(), "a field that is there at both needs no webhook")
+		})
+	}
+}
+
+// A tenant's webhook knows Moult by its User-Agent, or the version that only Moult asks for. The sets of the fields of 213,000 keys take a
+// minute.
+func TestAnAnswerThatTakesFarMoreThanTheObjectIsRefused(t *testing.T) {
+	more := content{}
+	for i := range 20_000 {
+		more[strconv.Itoa(i)] = int64(1)
+	}
+	inflate := func(o content) { o["spec"] = content{"size": int64(1), "color": "red", "widths": more} }
+	raw := `{"apiVersion": "` + old + `", "kind": "Widget", "metadata": {"name": "w", "resourceVersion": "1"}, "spec": {"size": 1, "color": "red"}}`
+	for name, c := range map[string]struct {
+		webhook  *webhook
+		byServer bool
+		says     string
+	}{
+		"there":                   {webhook: &webhook{there: all(rename("spec.size", "spec.limit"), inflate), back: rename("spec.limit", "spec.size")}, says: "an answer of the conversion webhook of widgets.example.com is refused: at example.com/v1, the object's values take"},
+		"on the way back":         {webhook: &webhook{there: rename("spec.size", "spec.limit"), back: all(rename("spec.limit", "spec.size"), inflate)}, says: "an answer of the conversion webhook of widgets.example.com is refused: at example.com/v1alpha1, the object's values take"},
+		"as the API server reads": {webhook: &webhook{}, byServer: true, says: "w at example.com/v1alpha1: the object's values take"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			read := &objects{read: func(_ context.Context, apiVersion string) ([]byte, error) {
+				if apiVersion == current {
+					return []byte(strings.NewReplacer(old, current, "size", "limit").Replace(raw)), nil
+				}
+				object := content{}
+				g.Expect(json.Unmarshal([]byte(raw), &object)).To(Succeed())
+				if c.byServer {
+					inflate(object)
+				}
+				return json.Marshal(object)
+			}}
+			followed, err := New(NewTypes(widgets(t)), func() conversion.Converter { return c.webhook }, read).Follow(t.Context(), types.NamespacedName{Name: "w"}, old, current,
+				[]*fieldpath.Set{fieldpath.NewSet(fieldpath.MakePathOrDie("spec", "size"), fieldpath.MakePathOrDie("spec", "color"))})
+			if c.byServer {
+				g.Expect(err).To(MatchError(ContainSubstring(c.says)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(followed[0].Why).To(MatchError(HavePrefix(c.says)))
+			g.Expect(followed[0].Lost.String()).To(Equal(".spec.size"))
+			g.Expect(followed[0].Fields.String()).To(Equal(".spec.color"))
 		})
 	}
 }
