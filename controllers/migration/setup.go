@@ -25,7 +25,7 @@ const controllerName = "moult-migration"
 func SetupWithManager(mgr manager.Manager, opts Options) error {
 	opts = opts.withDefaults()
 	if opts.Recorder == nil {
-		opts.Recorder = mgr.GetEventRecorder(controllerName)
+		opts.Recorder = setup.Recorder(mgr, controllerName)
 	}
 	crds, err := setup.OptedIn(mgr, opts.LabelKey, stripper(opts.LabelKey))
 	if err != nil {

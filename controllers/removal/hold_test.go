@@ -7,11 +7,13 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/migration"
@@ -68,6 +70,36 @@ func TestAPausedGateStaysShut(t *testing.T) {
 	g.Expect(g.Verdict()).To(Equal("False Paused Reconciling"))
 	g.patch(`{"metadata":{"annotations":null}}`)
 	g.eventually("True SafeToRemove")
+}
+
+// The manager keeps each Event for minutes, and a tenant may pause a VersionRemoval and resume it as often as they like.
+func TestAnAnswerThatChangesToAndFroRecordsFewEvents(t *testing.T) {
+	t.Parallel()
+	g := flipped(t, 0)
+	g.Ask()
+	g.moult()
+	g.eventually("True SafeToRemove")
+	for range 4 {
+		g.patch(`{"metadata":{"annotations":{"` + v1alpha1.PausedAnnotation + `":"true"}}}`)
+		g.eventually("False Paused Reconciling")
+		g.patch(`{"metadata":{"annotations":null}}`)
+		g.eventually("True SafeToRemove")
+	}
+	g.Ask(func(r *v1alpha1.VersionRemoval) { r.Name += "-later" }) // its Event comes after theirs
+	recorded := func(name, reason string) (n int) {
+		list := &eventsv1.EventList{}
+		g.Expect(g.client.List(g.ctx, list, client.InNamespace(g.Name.Namespace))).To(Succeed())
+		for _, e := range list.Items {
+			if e.Regarding.Name == name && e.Reason == reason {
+				n++
+			}
+		}
+		return n
+	}
+	g.Eventually(func() int { return recorded(g.Name.Name+"-later", v1alpha1.ReasonSafeToRemove) }, soon).Should(Equal(1))
+	for _, reason := range []string{v1alpha1.ReasonPaused, v1alpha1.ReasonSafeToRemove} {
+		g.Expect(recorded(g.Name.Name, reason)).To(Equal(1), reason)
+	}
 }
 
 func TestRequirementsHoldTheGateOrWarn(t *testing.T) {

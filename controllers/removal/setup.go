@@ -40,7 +40,7 @@ const (
 func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) error {
 	opts = opts.withDefaults()
 	if opts.Recorder == nil {
-		opts.Recorder = plainRecorder{mgr.GetEventRecorder(controllerName)}
+		opts.Recorder = plainRecorder{setup.Recorder(mgr, controllerName)}
 	}
 	known, err := newCache(mgr)
 	if err != nil {

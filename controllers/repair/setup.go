@@ -36,7 +36,7 @@ func SetupWithManager(mgr manager.Manager, opts Options) error {
 		return err
 	}
 	if opts.Recorder == nil {
-		opts.Recorder = mgr.GetEventRecorder(controllerName)
+		opts.Recorder = setup.Recorder(mgr, controllerName)
 	}
 	crds, err := setup.OptedIn(mgr, opts.LabelKey, stripper(opts.LabelKey))
 	if err != nil {
