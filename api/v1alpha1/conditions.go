@@ -75,7 +75,8 @@ const (
 	ReasonStorageVersionNotServed = "StorageVersionNotServed"
 
 	// ReasonNotEstablished: the API server does not serve the CRD (yet), for
-	// example because its names conflict with another CRD's.
+	// example because its names conflict with another CRD's. Or it serves a built-in
+	// resource of that name instead.
 	ReasonNotEstablished = "NotEstablished"
 
 	// ReasonAggregatedAPIServer: an APIService hands the requests for the CRD's

@@ -47,9 +47,8 @@ func (r *Reconciler) routed(ctx context.Context, crd *apiextensionsv1.CustomReso
 }
 
 // routes makes sure that the API server itself answers for every served version
-// of a CRD, and returns what has changed last of how it does. An aggregated API server in its place does not have the CRD's
-// objects: a walk would meet none of them and prove nothing. The error is the
-// context's or a *walkFailure.
+// of a CRD with the CRD's objects, and returns what has changed last of how it does. An aggregated API server in its place does not have
+// them: a walk would meet none of them and prove nothing. The error is the context's or a *walkFailure.
 func (r *Reconciler) routes(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, storageVersion string) (latest route, err error) {
 	versions := append([]string{storageVersion}, crds.ServedBeside(crd, storageVersion)...)
 	found, err := r.objects.Routes(ctx, crd.Spec.Group, versions...)
@@ -63,7 +62,27 @@ func (r *Reconciler) routes(ctx context.Context, crd *apiextensionsv1.CustomReso
 	if i := slices.IndexFunc(found, rewrite.Route.Aggregated); i >= 0 {
 		return latest, &walkFailure{aggregatedFailure(crd.Name, found[i])}
 	}
-	return latest, nil
+	return latest, r.notBuiltIn(ctx, crd, versions)
+}
+
+// notBuiltIn makes sure that no resource of the API server itself has the name of a CRD. A walk would meet the objects of that one.
+func (r *Reconciler) notBuiltIn(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, versions []string) error {
+	for _, version := range versions {
+		is, err := r.objects.BuiltIn(ctx, resourceOf(crd).WithVersion(version))
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case rewrite.IsForbidden(err):
+			return &walkFailure{*forbiddenFailure(err, crd.Spec.Group, crd.Spec.Names.Plural, "list")}
+		case err != nil:
+			return &walkFailure{routesFailure(err)}
+		case is:
+			return &walkFailure{plan.Failure{Reason: v1alpha1.ReasonNotEstablished, Message: fmt.Sprintf(
+				"the API server answers for %s at %s with a built-in resource of that name, which hides the objects stored under the CRD. Take the opt-in label off the CRD, and delete the CRD if no one needs these objects, which only etcd shows",
+				crd.Name, version)}}
+		}
+	}
+	return nil
 }
 
 // settledRoutes makes sure that no other server can answer a walk that begins now. An API server that lags may hand requests on for a

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Route reports who answers the requests for one version of an API group.
@@ -84,6 +87,25 @@ func (c *Client) route(ctx context.Context, version, group string) (Route, error
 		route.Service = s.Namespace + "/" + s.Name
 	}
 	return route, nil
+}
+
+// BuiltIn reports whether the API server answers with a resource of its own, which hides the objects of a CRD with its name. A built-in
+// resource is sent as protobuf, and one of a CRD never is (k8s.io/apiextensions-apiserver pkg/apiserver, customresource_handler.go). The
+// APIService does not show it: the CRD's registration overwrites the label of a built-in one (k8s.io/kube-aggregator, autoregister).
+func (c *Client) BuiltIn(ctx context.Context, gvr schema.GroupVersionResource) (bool, error) {
+	if !strings.HasSuffix(gvr.Group, ".k8s.io") { // the group of a CRD has a dot, and of those only these are built in
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	body, err := (&resource{client: c, gvr: gvr}).stream(ctx, runtime.ContentTypeProtobuf, metav1.ListOptions{Limit: 1})
+	if apierrors.IsNotAcceptable(err) || apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, body.Close()
 }
 
 // withoutAggregation makes sure that an API server has no APIServices: it lists its groups, that of the objects among them. A 404

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 )
 
@@ -51,6 +52,37 @@ func TestA404AloneDoesNotShowThatThereIsNoAPIService(t *testing.T) {
 			}
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(found).To(Equal([]Route{{APIService: "v1.example.com"}}))
+		})
+	}
+}
+
+// A built-in resource is sent as protobuf, and one of a CRD never is.
+func TestWhetherAResourceIsBuiltInIsAskedOfTheAPIServer(t *testing.T) {
+	for name, c := range map[string]struct {
+		group       string
+		code        int
+		is, unknown bool
+	}{
+		"a built-in resource":                                    {group: "networking.k8s.io", code: http.StatusOK, is: true},
+		"one of a CRD":                                           {group: "gateway.networking.k8s.io", code: http.StatusNotAcceptable},
+		"a version that is not there":                            {group: "networking.k8s.io", code: http.StatusNotFound},
+		"one that may not be listed":                             {group: "networking.k8s.io", code: http.StatusForbidden, unknown: true},
+		"an API server that fails":                               {group: "networking.k8s.io", code: http.StatusInternalServerError, unknown: true},
+		"a group that is not Kubernetes' own is not asked about": {group: "example.com", code: http.StatusInternalServerError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				g.Expect(req.Header.Get("Accept")).To(Equal("application/vnd.kubernetes.protobuf"))
+				w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf")
+				w.WriteHeader(c.code)
+			}))
+			defer server.Close()
+			client, err := NewClient(&rest.Config{Host: server.URL}, server.Client())
+			g.Expect(err).NotTo(HaveOccurred())
+			is, err := client.BuiltIn(t.Context(), schema.GroupVersionResource{Group: c.group, Version: "v1", Resource: "ingresses"})
+			g.Expect(is).To(Equal(c.is))
+			g.Expect(err != nil).To(Equal(c.unknown), "%v", err)
 		})
 	}
 }

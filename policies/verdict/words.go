@@ -37,7 +37,7 @@ var actions = map[string]string{
 	v1alpha1.ReasonObjectsFailed:           "make the objects acceptable, or whatever refuses them; they are tried again by themselves",
 	v1alpha1.ReasonPaused:                  "remove the annotation " + v1alpha1.PausedAnnotation + " from the CRD",
 	v1alpha1.ReasonUndone:                  "make the two agree: have the one that sets it back set what is wanted, or leave the CRD as it is",
-	v1alpha1.ReasonNotEstablished:          "look at the CRD's conditions NamesAccepted and Established",
+	v1alpha1.ReasonNotEstablished:          "look at the CRD's conditions NamesAccepted and Established; where a built-in resource has its name, take the opt-in label off the CRD",
 	v1alpha1.ReasonStorageVersionNotServed: "set served: true on the storage version in the CRD's manifest",
 	v1alpha1.ReasonFieldsWouldBeLost:       "at once, flip back or make the storage version keep the fields, since other clients' writes lose them; or let them go with the annotation " + v1alpha1.AllowFieldLossAnnotation + " in the CRD's manifest",
 	v1alpha1.ReasonForbidden:               "add the rule to a ClusterRole bound to Moult, or let it pass the policy",
