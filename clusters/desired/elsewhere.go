@@ -3,6 +3,8 @@ package desired
 import (
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/helm"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -18,7 +20,16 @@ func settleCharts(base, head *delivery.Cluster) {
 			continue
 		}
 		delete(after, u.Name) // once
-		if was, now := was.unseen(), now.unseen(); now.Fingerprint != was.Fingerprint {
+		var both errgroup.Group
+		sides := make([]delivery.Unseen, 2)
+		for i, one := range []*chartsOf{was, now} {
+			both.Go(func() error {
+				sides[i] = one.unseen()
+				return nil
+			})
+		}
+		_ = both.Wait() // there is none
+		if was, now := sides[0], sides[1]; now.Fingerprint != was.Fingerprint {
 			if now.Why == "" {
 				now.Why = was.Why
 			}
