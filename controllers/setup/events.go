@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// A recorder keeps each Event for 6 to 12 minutes, 6.5 KB each, and takes it for a new one after each write to its object
+// A recorder keeps each Event for 6 to 12 minutes, some kilobytes, and takes it for a new one after each write to its object
 // (k8s.io/client-go tools/events, getKey). A tenant decides how often an answer changes, and how many objects there are. So these
-// bounds hold for each controller: 1,720 Events in 12 minutes, 11 MB. The condition says the same, whatever is left out.
+// bounds hold for each controller: 1,720 Events in 12 minutes. The condition says the same, whatever is left out.
 const (
 	// sameAgain is how long an Event of one object and reason is not recorded again.
 	sameAgain = time.Minute
