@@ -103,8 +103,8 @@ var (
 	// api is the name of one, in a text.
 	api = regexp.MustCompile(`\b[a-z][a-z0-9.-]*/v\d\w*(?:/[A-Z]\w*)?`)
 	// version is one of Kubernetes in a text, and minorVersion a number that may be a part of one.
-	version      = regexp.MustCompile(`\b1\.([2-4]\d)\b`)
-	minorVersion = regexp.MustCompile(`\b([2-4]\d)\b`)
+	version      = regexp.MustCompile(`\b1\.([234]\d)\b`)
+	minorVersion = regexp.MustCompile(`\b([234]\d)\b`)
 	// Words for what only a cluster decides. A template without them takes none of that, or it prints all that it is given.
 	ofKubernetes   = regexp.MustCompile(`\b(?:KubeVersion|Capabilities)\b`)
 	ofAPIs         = regexp.MustCompile(`\b(?:APIVersions|Capabilities)\b`)

@@ -32,6 +32,36 @@ type Dependent struct {
 	MayBeAny bool
 }
 
+// FilesOf are the files that a template may take, without those for people. If it names all of them, the others do not count.
+func (c *Chart) FilesOf(d Dependent) (contents [][]byte) {
+	named := fileNames.FindAllStringSubmatch(d.Text, -1)
+	isTaken := func(name string) bool {
+		return len(named) < len(anyFiles.FindAllString(d.Text, -1)) || slices.ContainsFunc(named, func(one []string) bool {
+			return strings.HasPrefix(name, one[1]) // up to what stands for several
+		})
+	}
+	for next := []*chartv2.Chart{c.chart}; len(next) > 0; next = next[1:] {
+		if !strings.HasPrefix(d.File, next[0].ChartFullPath()+"/") {
+			continue
+		}
+		contents = nil // those of a dependency are its own
+		for _, file := range next[0].Files {
+			if isTaken(file.Name) && !forPeople.MatchString(file.Name) {
+				contents = append(contents, file.Data)
+			}
+		}
+		next = append(next, next[0].Dependencies()...)
+	}
+	return contents
+}
+
+var (
+	// anyFiles finds what takes files in a template, and fileNames what such a call names.
+	anyFiles  = regexp.MustCompile(`\bFiles\b`)
+	fileNames = regexp.MustCompile(`\.Files\.(?:Get|GetBytes|Glob|Lines)\s+["` + "`" + `]([^"` + "`" + `*?\[{]+)`)
+	forPeople = regexp.MustCompile(`(?i)\.md$|(?:^|/)(?:license|changelog|owners|\.helmignore)$`)
+)
+
 // Dependents are found by reading: a template that takes no open value is the same whatever this is. The error says why it cannot be found
 // out.
 func (c *Chart) Dependents(ctx context.Context, r Release, open Open) ([]Dependent, error) {

@@ -56,6 +56,8 @@ func TestChartsAreComparedByWhatNoUnknownValueDecides(t *testing.T) {
 		"a text that is a template":         {next: files{"c/values.yaml": "t: '{{ .Values.host }}'\n", "c/templates/crd.yaml": when("tpl .Values.t .", crd("z"))}},
 		"what notes change":                 {next: files{"c/templates/NOTES.txt": `{{ $_ := set .Values "on" (eq .Values.host "unknown") }}`}},
 		"another document":                  {next: files{"c/templates/x.yaml": when(".Values.host", configMap("m", "x: y")+"{{ range .Values.extra }}\n---\n{{ toYaml . }}\n{{ end }}")}},
+		"a file that brings nothing":        {next: files{"c/files/x.json": "{}\n", "c/templates/m.yaml": when(`eq .Values.host "a"`, configMap("m", `x: {{ .Files.Get "files/x.json" | quote }}`))}, same: true},
+		"a file with a command":             {next: files{"c/files/x.sh": "kubectl apply -f https://example.com/crds.yaml\n", "c/templates/m.yaml": when(`eq .Values.host "a"`, configMap("m", `x: {{ .Files.Get "files/x.sh" | quote }}`))}},
 		"a file with CRDs":                  {next: files{"c/files/x.yaml": crd("y"), "c/templates/x.yaml": when(`eq .Values.host "a"`, `{{ .Files.Get "files/x.yaml" }}`)}},
 		"a command":                         {next: files{"c/templates/j.yaml": "apiVersion: v1\nkind: Job\nmetadata: {name: j}\nspec: {command: [kubectl, apply, -f, 'https://example.com/crds.yaml']}\n"}},
 		"one that it decides":               {next: files{"c/templates/j.yaml": when(`eq .Values.host "a"`, "apiVersion: v1\nkind: Job\nmetadata: {name: j}\nspec:\n  command: [kubectl, apply, -f, 'https://example.com/crds.yaml']\n")}},

@@ -43,7 +43,7 @@ func (r Renderer) otherwise(ctx context.Context, chart *charts.Chart, release ch
 		return err != nil || mayBring(text)
 	})
 	all, err := chart.Elsewhere(ctx, release, installed, func(d charts.Dependent) bool {
-		return inValues || d.HasFiles || mayBring([]byte(separator.ReplaceAllString(detect.WithoutComments(d.Text), "")))
+		return inValues || filesBring(chart, d) || mayBring([]byte(separator.ReplaceAllString(detect.WithoutComments(d.Text), "")))
 	})
 	if err != nil || len(all) == 0 {
 		return nil, "", err

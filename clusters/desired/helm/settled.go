@@ -42,7 +42,7 @@ func (r Renderer) Settled(ctx context.Context, chart *charts.Chart, release char
 		})
 	}
 	for _, d := range dependents {
-		if !isPlain(d) || isTaken(d) {
+		if !isPlain(d) || isTaken(d) || filesBring(chart, d) {
 			return nil, fmt.Errorf("%s may depend on it", d.File)
 		}
 	}
@@ -64,10 +64,15 @@ var brings = regexp.MustCompile(`(?m)apiVersion\W{1,9}(?:argoproj\.io|[a-z.]+\.f
 // installers are the groups of all objects whose controllers install something. Of webhooks and policies, each operator has some.
 var installers = slices.DeleteFunc(kinds.InstallerGroups(), func(group string) bool { return group == "admissionregistration.k8s.io" })
 
+// filesBring reports whether a file that becomes part of what a template makes may bring something.
+func filesBring(chart *charts.Chart, d charts.Dependent) bool {
+	return d.HasFiles && slices.ContainsFunc(chart.FilesOf(d), mayBring)
+}
+
 // isPlain reports whether a template makes objects that bring no others, whatever its values are.
 func isPlain(d charts.Dependent) bool {
 	text := []byte(separator.ReplaceAllString(detect.WithoutComments(d.Text), ""))
-	if d.HasFiles || d.MayBeAny || mayBring(text) || !kind.Match(text) {
+	if d.MayBeAny || mayBring(text) || !kind.Match(text) {
 		return false
 	}
 	return !slices.ContainsFunc(kind.FindAllSubmatch(text, -1), func(found [][]byte) bool { return !isPlainKind(string(found[1])) })
