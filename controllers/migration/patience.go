@@ -13,8 +13,8 @@ import (
 // webhook ends when another one waits for that room, and begins anew behind it. All schemas together take what the room has.
 const (
 	// patience is how long a walk may keep it in any case. It is doubled each time, so that of two long walks both end.
-	patience     = 5 * time.Minute
-	mostPatience = 16 * patience
+	patience     = time.Minute
+	mostPatience = 64 * patience
 	// askAgain is how often it is asked from then on whether another one waits.
 	askAgain = 10 * time.Second
 )
