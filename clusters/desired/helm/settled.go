@@ -101,7 +101,7 @@ func isPlainKind(written string) bool {
 // plainKinds are those that hold nothing to be applied, and whose controllers install nothing.
 var plainKinds = []string{
 	"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob", "Pod", "Service", "Ingress", "IngressClass", "NetworkPolicy",
-	"ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "User", "Group", "ConfigMap", "Secret", "PersistentVolumeClaim",
+	"ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "User", "Group", "ConfigMap", "ConfigMapList", "Secret", "PersistentVolumeClaim",
 	"PersistentVolume", "StorageClass", "HorizontalPodAutoscaler", "VerticalPodAutoscaler", "PodDisruptionBudget", "PriorityClass",
 	"PodSecurityPolicy", "Endpoints", "EndpointSlice", "Namespace", "APIService", "Issuer", "ClusterIssuer", "Certificate", "ServiceMonitor", "PodMonitor",
 	"PrometheusRule", "Gateway", "HTTPRoute", "GRPCRoute", "TCPRoute", "IngressRoute", "Middleware", "VirtualService", "DestinationRule", "ExternalSecret",
