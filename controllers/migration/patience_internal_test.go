@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +21,16 @@ import (
 type strollers struct {
 	*Reconciler
 	takes map[string]time.Duration
-	done  map[string]time.Time
+
+	mu   sync.Mutex
+	done map[string]time.Time
+}
+
+// endedAt is zero for a walk that has not ended.
+func (s *strollers) endedAt(name string) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.done[name]
 }
 
 func (s *strollers) carryOut(ctx context.Context, w *walking) (plan.Outcome, rewrite.Result, error) {
@@ -32,6 +42,8 @@ func (s *strollers) carryOut(ctx context.Context, w *walking) (plan.Outcome, rew
 }
 
 func (s *strollers) ended(w *walking, _ plan.Outcome, _ rewrite.Result) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.done[w.crd.Name] = time.Now()
 }
 
@@ -62,7 +74,10 @@ func TestASlowWalkGivesWayToOtherLargeCRDs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := NewWithT(t)
-				s := &strollers{&Reconciler{opts: Options{Room: rewrite.NewRoom()}}, map[string]time.Duration{"first": c.takes[0], "second": c.takes[1]}, map[string]time.Time{}}
+				s := &strollers{
+					Reconciler: &Reconciler{opts: Options{Room: rewrite.NewRoom()}}, done: map[string]time.Time{},
+					takes: map[string]time.Duration{"first": c.takes[0], "second": c.takes[1]},
+				}
 				w := newWalks(s, clock.RealClock{}, 8)
 				began := time.Now()
 				crds := map[string]*apiextensionsv1.CustomResourceDefinition{"first": largeCRD("first", c.first), "second": largeCRD("second", c.second)}
@@ -73,7 +88,7 @@ func TestASlowWalkGivesWayToOtherLargeCRDs(t *testing.T) {
 				for time.Since(began) < 3*time.Hour {
 					select {
 					case name := <-w.woken:
-						if s.done[name].IsZero() {
+						if s.endedAt(name).IsZero() {
 							w.start(&walking{crd: crds[name]})
 						}
 					case <-time.After(time.Hour):
@@ -82,11 +97,11 @@ func TestASlowWalkGivesWayToOtherLargeCRDs(t *testing.T) {
 				w.stopAll()
 				for name, want := range map[string]time.Duration{"first": c.firstDone, "second": c.lastDone} {
 					if want == 0 {
-						g.Expect(s.done).NotTo(HaveKey(name))
+						g.Expect(s.endedAt(name)).To(BeZero())
 						continue
 					}
-					g.Expect(s.done).To(HaveKey(name))
-					g.Expect(s.done[name].Sub(began)).To(BeNumerically("~", want, 20*time.Second), name)
+					g.Expect(s.endedAt(name)).NotTo(BeZero())
+					g.Expect(s.endedAt(name).Sub(began)).To(BeNumerically("~", want, 20*time.Second), name)
 				}
 			})
 		})
