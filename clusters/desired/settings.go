@@ -16,25 +16,40 @@ func notApplied(object *delivery.Object) bool {
 	return isHook && len(phases) == 0
 }
 
+// set remembers a setting of a unit, also if it is empty.
+func set(u *delivery.Unit, name, content string) {
+	if u.Settings == nil {
+		u.Settings = map[string]string{}
+	}
+	u.Settings[name] += content
+}
+
 // findAside adds what has an object that matters passed over for now, applied at another time, or deleted before it is applied again.
 func findAside(u *delivery.Unit) {
 	for _, object := range u.Objects {
 		if !kinds.Matters(object) && !kinds.Installs(object) && !slices.Contains(kinds.Decisive, object.GetKind()) {
 			continue
 		}
-		if left := object.LeftAlone(); left != "" && !object.IsCRD() { // of a CRD, it is reported where it matters
-			addInput(u, "what leaves "+kinds.NameOf(object, u)+" as it is", left)
+		name := kinds.NameOf(object, u)
+		if !object.IsCRD() { // of a CRD, it is reported where it matters
+			set(u, "what leaves "+name+" as it is", object.LeftAlone())
 		}
-		if kinds.IsKept(object) || u.Tool == delivery.Flux { // it knows no hooks
-			continue
-		}
-		for key, value := range object.GetAnnotations() {
-			isArgoCDs := strings.HasPrefix(key, delivery.ArgoCDHook) && u.Tool != delivery.Helm
-			if isArgoCDs || strings.HasPrefix(key, delivery.HelmHook) && !strings.HasSuffix(key, "-weight") {
-				addInput(u, "the annotation "+key+" of "+kinds.NameOf(object, u), value)
-			}
+		if !kinds.IsKept(object) && u.Tool != delivery.Flux { // it knows no hooks
+			set(u, "what makes "+name+" a hook", hooksOf(object, u.Tool))
 		}
 	}
+}
+
+// hooksOf is what annotations say about when an object is run, and what becomes of it.
+func hooksOf(object *delivery.Object, tool delivery.Tool) (says string) {
+	annotations := object.GetAnnotations()
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		isArgoCDs := strings.HasPrefix(key, delivery.ArgoCDHook) && tool != delivery.Helm
+		if isArgoCDs || strings.HasPrefix(key, delivery.HelmHook) && !strings.HasSuffix(key, "-weight") {
+			says += key + ": " + annotations[key] + "\n"
+		}
+	}
+	return says
 }
 
 // findSettings adds what settings of Argo CD's leave out about CRDs.
@@ -42,20 +57,26 @@ func (f *follower) findSettings(u *delivery.Unit) {
 	if u.Tool != delivery.ArgoCD || u.By == nil || len(u.CRDs()) == 0 && u.Unseen == "" {
 		return
 	}
-	for _, project := range f.cluster.Named("AppProject", "", u.By.Text("spec", "project")) {
-		for _, field := range []string{"clusterResourceWhitelist", "clusterResourceBlacklist"} {
-			addInput(u, "spec."+field+" of AppProject "+project.GetName(), jsonOf(aboutCRDs(project.Entries("spec", field))))
+	project := u.By.Text("spec", "project")
+	for _, field := range []string{"clusterResourceWhitelist", "clusterResourceBlacklist"} {
+		name := "spec." + field + " of AppProject " + project
+		set(u, name, "")
+		for _, one := range f.cluster.Named("AppProject", "", project) {
+			set(u, name, jsonOf(aboutCRDs(one.Entries("spec", field))))
 		}
 	}
-	if slices.Contains(u.By.Texts("spec", "syncPolicy", "syncOptions"), "RespectIgnoreDifferences=true") {
-		addInput(u, "spec.ignoreDifferences of "+kinds.NameOf(u.By, u.Parent), jsonOf(aboutCRDs(u.By.Entries("spec", "ignoreDifferences"))))
+	ignored := "spec.ignoreDifferences of " + kinds.NameOf(u.By, u.Parent)
+	if set(u, ignored, ""); slices.Contains(u.By.Texts("spec", "syncPolicy", "syncOptions"), "RespectIgnoreDifferences=true") {
+		set(u, ignored, jsonOf(aboutCRDs(u.By.Entries("spec", "ignoreDifferences"))))
 	}
+	const all = "the settings of resources in ConfigMap argocd-cm"
+	set(u, all, "")
 	for _, settings := range f.cluster.Named("ConfigMap", "", "argocd-cm") {
 		data, _ := settings.Field("data").(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(data)) {
 			text, _ := data[key].(string)
 			if strings.HasPrefix(key, "resource.") && (namesCRDs(text) || namesCRDs(key) || strings.HasSuffix(key, ".all")) {
-				addInput(u, key+" in ConfigMap argocd-cm", text)
+				set(u, all, key+text)
 			}
 		}
 	}

@@ -90,6 +90,9 @@ type Unit struct {
 	// Inputs are what else decides which objects the unit gets, and is not built into them: what a source leaves out, for
 	// example. By what a person would call it, each stands for the same as long as it is the same.
 	Inputs map[string]string
+	// Settings are the same for what leaves CRDs and other objects out, or says when they are applied; empty where it does not. Without such an
+	// object, there is none.
+	Settings map[string]string
 }
 
 // Depending is what clusters with other APIs or of another version would make of a chart. Key stands for the chart and its release. It takes time,

@@ -277,6 +277,11 @@ func inputsChanged(s *situation) []finding.Finding {
 				units[name] = append(units[name], u)
 			}
 		}
+		for name, now := range u.Settings {
+			if before, there := was.Settings[name]; there && before != now {
+				units[name] = append(units[name], u)
+			}
+		}
 	}
 	var findings []finding.Finding
 	for _, name := range slices.Sorted(maps.Keys(units)) {

@@ -70,6 +70,10 @@ func TestSettingsNeedNotMatter(t *testing.T) {
 		"an Application with another name": {
 			common: files{"crds/w.yaml": widgetsCRD}, base: files{"apps/a.yaml": appTo("a", "crds", own, "")}, head: files{"apps/a.yaml": appTo("b", "crds", own, "")},
 		},
+		"settings of a unit that gets its first CRD": {
+			common: files{"apps/a.yaml": appTo("a", "crds", own, ""), "apps/c.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm, namespace: argocd}\ndata: {resource.exclusions: '[{kinds: [\"*\"]}]'}\n", "d/w.yaml": widgetsCRD, "apps/d.yaml": appTo("d", "d", own, "")},
+			base:   files{"crds/x.yaml": aConfigMap}, head: files{"crds/w.yaml": widgetsCRD},
+		},
 		"a hook that Argo CD does not run": hookSwapped("test", ofArgoCD("")),
 		"a note of a chart in Git":         bump("c/templates/NOTES.txt", "1.0.0", also(files{"c/templates/w.yaml": widgetsCRD}, ofFlux(""))),
 	} {
