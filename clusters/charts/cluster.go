@@ -157,7 +157,9 @@ func (c *Chart) Elsewhere(ctx context.Context, r Release, installed bool, matter
 	if len(files) == 0 {
 		return nil, ctx.Err()
 	}
-	r.Cluster.Files = slices.Concat(files, p.needed(files), changers)
+	kept := slices.Concat(files, changers)
+	kept = append(kept, p.needed(kept)...) // what has pieces
+	r.Cluster.Files = slices.Concat(kept, p.needed(kept))
 	named := text + values
 	if speaksOfCluster(values) || strings.Contains(asking, ".Values") {
 		asking += values
