@@ -128,6 +128,10 @@ func TestWhatOnlyAClusterDecidesNeedNotMatter(t *testing.T) {
 		"another object by an API":    bump("c/templates/m.yaml", "{{ if .Capabilities.APIVersions.Has \"monitoring.coreos.com/v1\" }}\n"+monitor+"{{ end }}\n", ofFlux("")),
 		"a Secret that is looked up":  bump("c/templates/s.yaml", "{{ $s := lookup \"v1\" \"Secret\" \"it\" \"s\" }}\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: {{ $s | toJson | b64enc }}, v: '1.0.0'}\n", ofFlux("")),
 		"a CRD that stays, by an API": bump("c/templates/m.yaml", monitor, also(files{"c/templates/w.yaml": "{{ if .Capabilities.APIVersions.Has \"example.com/v9\" }}\n" + widgetsCRD + "{{ end }}\n"}, ofFlux(""))),
+		"a file of which another one has a checksum": bump("c/templates/m.yaml", aConfigMap+"data: {v: '1.0.0'}\n", also(files{
+			"c/templates/w.yaml": "{{ if .Capabilities.APIVersions.Has \"example.com/v9\" }}\n" + widgetsCRD + "{{ end }}\n",
+			"c/templates/d.yaml": "{{ $_ := set .Values \"x\" 1 }}\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, annotations: {sum: {{ include (print $.Template.BasePath \"/m.yaml\") . | sha256sum }}}}\n",
+		}, ofFlux(""))),
 		"an API that the Application gives": {
 			common: ofArgoCD(", helm: {apiVersions: [example.com/v8], kubeVersion: '1.34'}"), base: when(`.Capabilities.APIVersions.Has "example.com/v9"`, nil).base, head: when(`.Capabilities.APIVersions.Has "example.com/v9"`, nil).head,
 		},
