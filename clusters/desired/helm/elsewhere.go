@@ -66,7 +66,7 @@ func (r Renderer) otherwise(ctx context.Context, chart *charts.Chart, release ch
 		for _, name := range slices.Sorted(maps.Keys(union(here, there))) {
 			if here[name] != there[name] {
 				names = append(names, name)
-				fmt.Fprintln(sum, name, there[name])
+				fmt.Fprintln(sum, clusterOf(release), name, there[name])
 			}
 		}
 	}
@@ -75,6 +75,14 @@ func (r Renderer) otherwise(ctx context.Context, chart *charts.Chart, release ch
 		return nil, "", nil
 	}
 	return names, hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// clusterOf distinguishes one other cluster from the next. One that has all APIs is the same, whichever are named.
+func clusterOf(r charts.Release) string {
+	if len(r.APIVersions) > 0 && r.APIVersions[0] == charts.AnyAPI {
+		r.APIVersions = r.APIVersions[:1]
+	}
+	return fmt.Sprint(r.KubeVersion, r.APIVersions, r.Upgrade, r.Cluster.Found, r.Cluster.OnlyAPIs, r.Cluster.Without, r.Cluster.Helm)
 }
 
 // OnCluster says that objects of a chart are not the same in each cluster.

@@ -60,6 +60,10 @@ var onlyInClusters = map[string]string{
 }
 
 var misleadingClusters = map[string]overlooked{
+	"one API in the place of another": {
+		common: ofFlux(""), base: files{"c/templates/w.yaml": "{{ if .Capabilities.APIVersions.Has \"example.com/v8\" }}\n" + widgetsCRD + "{{ end }}\n"},
+		head: files{"c/templates/w.yaml": "{{ if .Capabilities.APIVersions.Has \"example.com/v9\" }}\n" + widgetsCRD + "{{ end }}\n"},
+	},
 	"what is looked up":               when(`lookup "v1" "ConfigMap" "it" "x"`, ofFlux("")),
 	"a later revision":                when(`gt .Release.Revision 1`, ofFlux("")),
 	"a first installation":            when(`.Release.IsInstall`, ofFlux("")),
