@@ -198,9 +198,14 @@ func (c *Chart) valuesAsText(of map[string]any) (text string, err error) {
 
 // needed are the files that others take something from: a piece that they define, or themselves.
 func (p *parts) needed(files []string) (needed []string) {
+	taken := map[string]bool{}
+	for _, by := range files {
+		for _, name := range p.names(by) {
+			taken[name] = true
+		}
+	}
 	for _, file := range p.files {
-		isTaken := slices.ContainsFunc(files, func(by string) bool { return slices.Contains(p.names(by), file) })
-		if isTaken || slices.ContainsFunc(p.named[file], func(one *part) bool { return one.defines }) {
+		if taken[file] || slices.ContainsFunc(p.named[file], func(one *part) bool { return one.defines }) {
 			needed = append(needed, file)
 		}
 	}
