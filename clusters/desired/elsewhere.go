@@ -1,9 +1,9 @@
 package desired
 
 import (
+	"slices"
 	"strings"
-
-	"golang.org/x/sync/errgroup"
+	"sync"
 
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/helm"
@@ -16,27 +16,28 @@ func settleCharts(base, head *delivery.Cluster) {
 	before, after := depending(base), depending(head)
 	for _, u := range head.Units {
 		was, now := before[u.Name], after[u.Name]
-		if now == nil || was != nil && was.keys == now.keys {
+		delete(after, u.Name) // once
+		if now == nil {
 			continue
 		}
-		delete(after, u.Name) // once
-		var both errgroup.Group
-		sides := make([]delivery.Unseen, 2)
-		for i, one := range []*chartsOf{was, now} {
-			both.Go(func() error {
-				sides[i] = one.unseen()
-				return nil
-			})
+		gone, made := was.without(now), now.without(was)
+		if len(gone)+len(made) == 0 {
+			continue
 		}
-		_ = both.Wait() // there is none
-		if was, now := sides[0], sides[1]; now.Fingerprint != was.Fingerprint {
-			if now.Why == "" {
-				now.Why = was.Why
-			}
-			head.Unseen = append(head.Unseen, now)
-			if was.By != nil {
-				base.Unseen = append(base.Unseen, was)
-			}
+		var both sync.WaitGroup
+		var then, today delivery.Unseen
+		both.Go(func() { then = was.unseen(gone) })
+		both.Go(func() { today = now.unseen(made) })
+		both.Wait()
+		if then.Fingerprint == today.Fingerprint {
+			continue
+		}
+		if today.Why == "" {
+			today.Why = then.Why
+		}
+		head.Unseen = append(head.Unseen, today)
+		if was != nil {
+			base.Unseen = append(base.Unseen, then)
 		}
 	}
 }
@@ -45,8 +46,7 @@ func settleCharts(base, head *delivery.Cluster) {
 type chartsOf struct {
 	*delivery.Unit
 
-	all  []delivery.Depending
-	keys string
+	all []delivery.Depending
 }
 
 func depending(c *delivery.Cluster) map[string]*chartsOf {
@@ -60,16 +60,29 @@ func depending(c *delivery.Cluster) map[string]*chartsOf {
 			one = &chartsOf{Unit: u}
 			found[u.Name] = one
 		}
-		for _, d := range u.Depending {
-			one.all, one.keys = append(one.all, d), one.keys+d.Key+" "
-		}
+		one.all = append(one.all, u.Depending...)
 	}
 	return found
 }
 
-// unseen is what clusters differ in, with an empty fingerprint if that is nothing.
-func (u *chartsOf) unseen() (s delivery.Unseen) {
+// without are the charts that another side of the unit does not have. What it has makes the same there.
+func (u *chartsOf) without(other *chartsOf) []delivery.Depending {
 	if u == nil {
+		return nil
+	}
+	if other == nil {
+		return u.all
+	}
+	has := map[string]bool{}
+	for _, d := range other.all {
+		has[d.Key] = true
+	}
+	return slices.DeleteFunc(slices.Clone(u.all), func(d delivery.Depending) bool { return has[d.Key] })
+}
+
+// unseen is what clusters differ in, with an empty fingerprint if that is nothing.
+func (u *chartsOf) unseen(charts []delivery.Depending) (s delivery.Unseen) {
+	if u == nil { // a unit that is new
 		return s
 	}
 	by := u.By
@@ -77,7 +90,7 @@ func (u *chartsOf) unseen() (s delivery.Unseen) {
 		by = files.StandIn("Chart", u.Name, "")
 	}
 	s = delivery.Unseen{Name: by.GetKind() + " " + strings.TrimPrefix(u.Name, by.GetKind()+" ") + " in other clusters", By: by}
-	for _, d := range u.all {
+	for _, d := range charts {
 		names, fingerprint, err := d.What()
 		switch {
 		case err != nil:

@@ -27,7 +27,7 @@ import (
 // Elsewhere notes with a unit what a chart makes in other clusters, to be asked if the chart or its release changes. Installed: Helm itself
 // installs it.
 func (r Renderer) Elsewhere(ctx context.Context, unit *delivery.Unit, chart *charts.Chart, release charts.Release, installed bool) {
-	key := chart.Key(release)
+	key := fmt.Sprint(chart.Key(release), installed)
 	if slices.ContainsFunc(unit.Depending, func(d delivery.Depending) bool { return d.Key == key }) {
 		return // Kustomize may ask more than once
 	}
