@@ -111,12 +111,10 @@ var (
 	ofHelm         = regexp.MustCompile(`\b(?:HelmVersion|Capabilities)\b`)
 	ofInstallation = regexp.MustCompile(`\b(?:Revision|IsInstall|IsUpgrade)\b`)
 	ofLookups      = regexp.MustCompile(`\blookup\b`)
-	ofClusters     = []*regexp.Regexp{ofKubernetes, ofAPIs, ofHelm, ofInstallation, ofLookups}
+	ofClusters     = regexp.MustCompile(`\b(?:KubeVersion|Capabilities|APIVersions|HelmVersion|Revision|IsInstall|IsUpgrade|lookup)\b`)
 )
 
-func speaksOfCluster(text string) bool {
-	return slices.ContainsFunc(ofClusters, func(words *regexp.Regexp) bool { return words.MatchString(text) })
-}
+func speaksOfCluster(text string) bool { return ofClusters.MatchString(text) }
 
 // RenderOnce is Render, but the rendering is not kept.
 func (c *Chart) RenderOnce(ctx context.Context, r Release) (*Rendering, error) {
@@ -148,7 +146,7 @@ func (c *Chart) Elsewhere(ctx context.Context, r Release, installed bool, matter
 		if d := p.dependent(file); matters(d) {
 			files, text = append(files, file), text+d.Text
 			for _, one := range p.within(file, true) {
-				if speaksOfCluster(one.text) {
+				if one.asks {
 					asking += one.text
 				}
 			}
@@ -231,7 +229,7 @@ func (p *parts) names(name string) []string {
 // among the values may, where they are rendered.
 func decidedByCluster(p *parts, inValues bool) (takers, changers []string) {
 	takes := func(one *part) bool {
-		return speaksOfCluster(one.text) || one.rendersTexts && (inValues || one.hasFiles)
+		return one.asks || one.rendersTexts && (inValues || one.hasFiles)
 	}
 	changes := func(one *part) bool { return one.changes || one.rendersTexts }
 	isChanged := false

@@ -14,6 +14,8 @@ import (
 type part struct {
 	// text is the source, without comments.
 	text string
+	// asks: it has words for what only a cluster decides.
+	asks bool
 	// hasFiles: files of the chart that are no templates become part of it.
 	hasFiles bool
 
@@ -56,8 +58,11 @@ func (c *Chart) parts() (*parts, error) {
 		p.given[file] = true
 	}
 	defines := map[string]bool{} // files
+	source := map[*parse.Tree]part{}
 	for _, all := range trees {
 		for _, tree := range all {
+			text := tree.Root.String()
+			source[tree] = part{text: text, asks: speaksOfCluster(text)}
 			defines[tree.ParseName] = defines[tree.ParseName] || tree.Name != tree.ParseName
 		}
 	}
@@ -66,7 +71,7 @@ func (c *Chart) parts() (*parts, error) {
 		p.named = map[string][]*part{}
 		for name, all := range trees {
 			for _, tree := range all {
-				one := p.read(name, tree)
+				one := p.read(name, tree, source[tree])
 				one.defines = defines[name]
 				p.named[name] = append(p.named[name], one)
 			}
@@ -102,11 +107,12 @@ func (p *parts) parse(chart *chartv2.Chart, trees map[string][]*parse.Tree) erro
 }
 
 // read is one part. What is assigned late in a loop may be used early, so it is read twice.
-func (p *parts) read(name string, tree *parse.Tree) *part {
+func (p *parts) read(name string, tree *parse.Tree, unread part) *part {
 	root := p.given[name]
 	r := &reading{parts: p, rooted: map[string]bool{"$": root}, stale: map[string]bool{"$": true}, isFile: slices.Contains(p.files, name)}
 	for range 2 {
-		r.part, r.begun, r.atLine = &part{text: tree.Root.String()}, false, true
+		one := unread
+		r.part, r.begun, r.atLine = &one, false, true
 		r.node(tree.Root, root)
 	}
 	return r.part

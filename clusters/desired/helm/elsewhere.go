@@ -52,7 +52,8 @@ func (r Renderer) otherwise(ctx context.Context, chart *charts.Chart, release ch
 	if err != nil {
 		return nil, "", err
 	}
-	here, sum := whatMatters(first), sha256.New()
+	known := saying{}
+	here, sum := known.whatMatters(first), sha256.New()
 	for _, release := range all[1:] {
 		made, err := chart.RenderOnce(ctx, release)
 		if err != nil {
@@ -62,7 +63,7 @@ func (r Renderer) otherwise(ctx context.Context, chart *charts.Chart, release ch
 			}
 			continue
 		}
-		there := whatMatters(made)
+		there := known.whatMatters(made)
 		for _, name := range slices.Sorted(maps.Keys(union(here, there))) {
 			if here[name] != there[name] {
 				names = append(names, name)
@@ -99,11 +100,20 @@ func union(a, b map[string]string) map[string]string {
 	return both
 }
 
+// saying is what objects say about CRDs, by their whole text: most are the same in each cluster.
+type saying map[string]string
+
 // whatMatters are the objects that decide about CRDs, or bring others, and stands for what each says about that.
-func whatMatters(rendering *charts.Rendering) map[string]string {
+func (s saying) whatMatters(rendering *charts.Rendering) map[string]string {
 	found := map[string]string{}
 	for _, object := range rendering.Objects {
-		if says := saysOf(object); says != "" {
+		text, err := json.Marshal(object.Object)
+		says, isKnown := s[string(text)]
+		if err != nil || !isKnown {
+			says = saysOf(object)
+			s[string(text)] = says
+		}
+		if says != "" {
 			found[kinds.NameOf(object, nil)] += says
 		}
 	}
