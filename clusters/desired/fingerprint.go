@@ -125,8 +125,11 @@ func (p *fingerprint) references(namespace string, value any) {
 // named adds an object that another one takes something from, or else what makes it in the cluster: an ExternalSecret, a SealedSecret, a policy
 // that copies it.
 func (p *fingerprint) named(kind, namespace, name string) {
+	if name == "" {
+		return
+	}
 	found := p.cluster.Named(kind, namespace, name)
-	if len(found) == 0 && name != "" && (kind == "ConfigMap" || kind == "Secret") {
+	if len(found) == 0 && (kind == "ConfigMap" || kind == "Secret") {
 		found = p.cluster.Named(kind, "", name)
 		for _, object := range p.cluster.Objects() {
 			if mayMake(object, name) {

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/flux"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
+	"github.com/moult-dev/moult/clusters/desired/rights"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -69,6 +72,10 @@ type follower struct {
 	hidden map[*delivery.Unit]*hidden
 	// releases are the HelmReleases, and where charts come from.
 	*releases
+	// rights are what programs may do, nil until somebody asks.
+	rights *rights.Rights
+	// templates are what makes objects of instances, nil until somebody asks.
+	templates map[schema.GroupKind]*delivery.Object
 	// anothers are repositories that are known to be others than this one.
 	anothers map[string]bool
 	// unknownValues are those of all Kustomizations so far.

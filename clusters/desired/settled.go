@@ -16,6 +16,7 @@ import (
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/helm"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
+	"github.com/moult-dev/moult/clusters/desired/rights"
 	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
 )
@@ -88,7 +89,7 @@ func (f *follower) settled(ctx context.Context, s delivery.Unseen, holder *deliv
 			return "", err
 		}
 		h.built = slices.Clone(h.built)
-		taken := takenFrom(names)
+		taken, can := takenFrom(names), rights.Of(objectsOf(f.cluster, made.Objects...))
 		for _, crd := range made.CRDs {
 			h.built = append(h.built, "in crds/: "+jsonOf(crd.Object))
 		}
@@ -99,6 +100,8 @@ func (f *follower) settled(ctx context.Context, s delivery.Unseen, holder *deliv
 			case !decidesNothing(object):
 				h.built = append(h.built, jsonOf(object.Object))
 			}
+			_, program := f.program(can, object, nil)
+			h.built = append(h.built, program)
 		}
 		s.Why, s.By = "its charts make the same", rest
 		return f.fingerprint(s, holder, h), nil

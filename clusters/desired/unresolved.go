@@ -33,6 +33,8 @@ func (f *follower) findUnseen(ctx context.Context) {
 		}
 		for _, object := range u.Objects {
 			f.findCommands(object, u)
+			f.findPrograms(object, u)
+			f.findInstances(object, u)
 			switch {
 			case f.rendered(object), f.allBuilt(object):
 			case kinds.Installs(object):

@@ -100,6 +100,9 @@ func WithoutContainers(value any) {
 		}
 	case map[string]any:
 		for key, item := range v {
+			if strings.Contains(strings.ToLower(key), "crd") {
+				continue // a Job that applies them has an image, too
+			}
 			if slices.Contains(ofContainers, key) && !bringsMore(item) && !hasCommands(key, item) && isOfContainers(key, item) {
 				delete(v, key)
 				continue

@@ -23,7 +23,7 @@ var installers = map[string][]string{
 	"fleet.cattle.io":             {"GitRepo", "HelmOp", "Bundle"},                                           // Rancher's Fleet
 	"operators.coreos.com":        {"Subscription", "CatalogSource", "ClusterServiceVersion", "InstallPlan"}, // of the Operator Lifecycle Manager
 	"olm.operatorframework.io":    {"ClusterExtension", "ClusterCatalog"},
-	"pkg.crossplane.io":           {"Provider", "Configuration", "Function"},
+	"pkg.crossplane.io":           {"Provider", "Configuration", "Function", "ProviderRevision", "ConfigurationRevision", "ImageConfig"},
 	"apiextensions.crossplane.io": {"CompositeResourceDefinition", "ManagedResourceDefinition", "ManagedResourceActivationPolicy"}, // become CRDs
 	"packaging.carvel.dev":        {"PackageInstall", "PackageRepository"},
 	"data.packaging.carvel.dev":   {"Package"},
@@ -47,7 +47,7 @@ var installers = map[string][]string{
 	"k0s.k0sproject.io":                 {"ClusterConfig"},
 	"k0smotron.io":                      {"Cluster"},
 	"controlplane.cluster.x-k8s.io":     {"K0sControlPlane", "K0smotronControlPlane"},
-	"k0rdent.mirantis.com":              {"MultiClusterService", "ClusterDeployment", "ServiceTemplate"},
+	"k0rdent.mirantis.com":              {"MultiClusterService", "ClusterDeployment", "ServiceTemplate", "ClusterTemplate", "ProviderTemplate", "Management", "Release"},
 	"catalog.cattle.io":                 {"App"}, // of Rancher
 	"resources.gardener.cloud":          {"ManagedResource"},
 	"extensions.gardener.cloud":         {"Extension"},
@@ -62,6 +62,19 @@ var installers = map[string][]string{
 	"app.terraform.io":                  {"Workspace", "Module"},
 	"tower.ansible.com":                 {"AnsibleJob"},
 	"apis.kcp.io":                       {"APIResourceSchema", "APIExport"},
+	"platform.kratix.io":                {"Promise", "PromiseRelease"},
+	"application.giantswarm.io":         {"App", "Catalog"},
+	"deckhouse.io":                      {"ModuleConfig", "ModulePullOverride", "ModuleSource", "ModuleRelease", "ModuleUpdatePolicy"},
+	"core.gardener.cloud":               {"ControllerDeployment", "ControllerRegistration"},
+	"operator.gardener.cloud":           {"Extension", "Garden"},
+	"operator.karmada.io":               {"Karmada"},
+	"packages.eks.amazonaws.com":        {"Package", "PackageBundle", "PackageBundleController"},
+	"upgrade.cattle.io":                 {"Plan"}, // K3s and RKE2 bring charts with them
+	"provisioning.cattle.io":            {"Cluster"},
+	"operator.ibm.com":                  {"OperandRequest", "OperandConfig", "OperandRegistry"},
+	"delivery.ocm.software":             {"ComponentVersion", "FluxDeployer", "Snapshot"},
+	"core.rukpak.io":                    {"Bundle", "BundleDeployment"},
+	"config.porch.kpt.dev":              {"PackageVariant", "PackageVariantSet"},
 	// These operators install the CRDs of what they are for, in a version that the object or they themselves name.
 	"kubevirt.io":                         {"KubeVirt"},
 	"hco.kubevirt.io":                     {"HyperConverged"},

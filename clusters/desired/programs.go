@@ -1,0 +1,103 @@
+package desired
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/moult-dev/moult/clusters/desired/kinds"
+	"github.com/moult-dev/moult/clusters/desired/rights"
+	"github.com/moult-dev/moult/policies/crdschema"
+	"github.com/moult-dev/moult/policies/delivery"
+)
+
+// findPrograms notes a program that may make CRDs by itself. Its image, and what is given to it, decide about them.
+func (f *follower) findPrograms(object *delivery.Object, u *delivery.Unit) {
+	if f.rights == nil {
+		f.rights = rights.Of(objectsOf(f.cluster))
+	}
+	if why, fingerprint := f.program(f.rights, object, u); why != "" {
+		f.cluster.Unseen = append(f.cluster.Unseen, delivery.Unseen{Name: delivery.WithoutHash(kinds.NameOf(object, u)), By: object, Why: why, Fingerprint: fingerprint})
+	}
+}
+
+func objectsOf(c *delivery.Cluster, more ...*delivery.Object) iter.Seq[*delivery.Object] {
+	return func(yield func(*delivery.Object) bool) {
+		for _, object := range c.Objects() {
+			if !yield(object) {
+				return
+			}
+		}
+		for _, object := range more {
+			if !yield(object) {
+				return
+			}
+		}
+	}
+}
+
+// program says why an object runs a program that may make CRDs, and stands for what decides about them. Both are empty if it runs none.
+func (f *follower) program(r *rights.Rights, object *delivery.Object, u *delivery.Unit) (why, fingerprint string) {
+	if object.IsCRD() || kinds.Delivers(object) || kinds.IsHelmRelease(object) {
+		return "", ""
+	}
+	namespace := namespaceIn(object, u)
+	for _, value := range crdschema.Each(object.Object) {
+		content, _ := value.(map[string]any)
+		pod := delivery.Wrap(content)
+		containers := pod.Entries("containers")
+		if len(containers) == 0 {
+			continue
+		}
+		ends := pod.Text("restartPolicy")
+		role := r.RoleOf(namespace, accountOf(pod), ends == "Never" || ends == "OnFailure")
+		if role == "" {
+			continue
+		}
+		p := f.newFingerprint()
+		p.Write("runs", fmt.Sprint(object.Field("spec", "replicas") != int64(0)))
+		for _, container := range append(pod.Entries("initContainers"), containers...) {
+			for _, says := range []string{"image", "command", "args", "env", "envFrom"} {
+				p.Write(says, jsonOf(container.Field(says)))
+			}
+		}
+		p.given(namespace, pod)
+		return fmt.Sprintf("ClusterRole %s lets it make CRDs, and those that its image %s makes are in no manifest", role, containers[0].Text("image")), p.Sum()
+	}
+	return "", ""
+}
+
+func accountOf(pod *delivery.Object) string {
+	for _, field := range []string{"serviceAccountName", "serviceAccount"} { // the second is the older name
+		if name := pod.Text(field); name != "" {
+			return name
+		}
+	}
+	return "default"
+}
+
+// namespaceIn is where an object comes to stand, empty if that is not known.
+func namespaceIn(object *delivery.Object, u *delivery.Unit) string {
+	namespace, _, found := strings.Cut(kinds.UnitName(object, u), "/")
+	if !found {
+		return ""
+	}
+	return namespace
+}
+
+// given adds what a program reads: the variables and volumes that ConfigMaps and Secrets hold, and images that are volumes.
+func (p *fingerprint) given(namespace string, pod *delivery.Object) {
+	for _, value := range crdschema.Each(pod.Object) {
+		content, _ := value.(map[string]any)
+		from := delivery.Wrap(content)
+		for _, field := range []string{"configMap", "configMapRef", "configMapKeyRef"} {
+			p.named("ConfigMap", namespace, from.Text(field, "name"))
+		}
+		for _, field := range []string{"secret", "secretRef", "secretKeyRef"} {
+			p.named("Secret", namespace, from.Text(field, "name")+from.Text(field, "secretName"))
+		}
+	}
+	for _, volume := range pod.Entries("volumes") {
+		p.Write("volume", jsonOf(volume.Field("image")))
+	}
+}
