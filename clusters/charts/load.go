@@ -16,6 +16,7 @@ import (
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/ignore"
+	"sigs.k8s.io/yaml"
 )
 
 // Chart is a chart with the charts that it depends on.
@@ -27,6 +28,9 @@ type Chart struct {
 	// files are all that was read, by their paths in the chart.
 	files []*archive.BufferedFile
 }
+
+// valuesFile has the chart's own values.
+const valuesFile = "values.yaml"
 
 // Limits of a chart on disk. Helm's own limits hold for an archive.
 const (
@@ -75,6 +79,21 @@ func load(files []*archive.BufferedFile) (*Chart, error) {
 		return nil, fmt.Errorf("it is no chart: %w", err)
 	}
 	return &Chart{chart: loaded, files: files}, nil
+}
+
+// WithDefaults is the chart with other values of its own.
+func (c *Chart) WithDefaults(values map[string]any) (*Chart, error) {
+	content, err := yaml.Marshal(values)
+	if err != nil {
+		return nil, err
+	}
+	files := slices.DeleteFunc(slices.Clone(c.files), func(file *archive.BufferedFile) bool { return file.Name == valuesFile })
+	other, err := load(append(files, &archive.BufferedFile{Name: valuesFile, Data: content}))
+	if err != nil {
+		return nil, err
+	}
+	other.Dir = c.Dir
+	return other, nil
 }
 
 // Name is the chart's own name.

@@ -32,6 +32,7 @@ func (f *follower) fingerprint(s delivery.Unseen, holder *delivery.Unit, h hidde
 				p.Write("cluster", jsonOf(object.Object)) // its labels, too
 			}
 		}
+		p.outside("cluster", ofCluster)
 	}
 	p.inputs(h.inputs)
 	if f.known.Templated[s.By] && holder != nil {
@@ -136,6 +137,9 @@ func (p *fingerprint) named(kind, namespace, name string) {
 				found = append(found, object)
 			}
 		}
+	}
+	if len(found) == 0 {
+		p.madeOutside(kind, name)
 	}
 	for _, object := range found {
 		p.object(object)

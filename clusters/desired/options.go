@@ -20,6 +20,8 @@ type Options struct {
 	Network *network.Policy
 	// Guessed: the entry point was found, and not named. One that cannot be built may be none, so it is a unit with an Err.
 	Guessed bool
+	// Changed are the files that another state of the repository has otherwise, by their paths from the root. They may make what units lack.
+	Changed []string
 	// Builds are those of all that is followed with it, so that the same files are built once; nil for none.
 	Builds *render.Builds
 }

@@ -26,9 +26,9 @@ const (
 	ownServer  = "https://kubernetes.default.svc"
 )
 
-// secretType is the label of a Secret about a cluster.
+// SecretType is the label of a Secret about a cluster.
 // https://argo-cd.readthedocs.io/en/stable/operator-manual/declarative-setup/#clusters
-const secretType = "argocd.argoproj.io/secret-type"
+const SecretType = "argocd.argoproj.io/secret-type"
 
 // Clusters are those that Secrets are about, by name. What they hold of credentials is not looked at, and may be missing.
 func Clusters(file string, content []byte) ([]Cluster, error) {
@@ -50,7 +50,7 @@ func Clusters(file string, content []byte) ([]Cluster, error) {
 		byName[one.Name] = one
 	}
 	if len(byName) == 0 {
-		return nil, fmt.Errorf("%s holds no Secret with the label %s: cluster", file, secretType)
+		return nil, fmt.Errorf("%s holds no Secret with the label %s: cluster", file, SecretType)
 	}
 	all := make([]Cluster, 0, len(byName))
 	for _, one := range byName {
@@ -62,11 +62,11 @@ func Clusters(file string, content []byte) ([]Cluster, error) {
 
 // IsCluster reports whether an object is a Secret about a cluster.
 func IsCluster(object *delivery.Object) bool {
-	return object.Is("", "Secret") && object.GetLabels()[secretType] == "cluster"
+	return object.Is("", "Secret") && object.GetLabels()[SecretType] == "cluster"
 }
 
 // MakesCluster reports whether such a Secret is made of an object, as of an ExternalSecret with its labels.
-func MakesCluster(object *delivery.Object) bool { return HoldsKey(object.Field("spec"), secretType) }
+func MakesCluster(object *delivery.Object) bool { return HoldsKey(object.Field("spec"), SecretType) }
 
 // textIn is an entry of a Secret, empty if there is none.
 func textIn(secret *delivery.Object, key string) (string, error) {

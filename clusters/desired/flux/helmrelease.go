@@ -90,7 +90,10 @@ func (o Objects) Release(ctx context.Context, r helm.Renderer, by *delivery.Obje
 	if err != nil {
 		return nil, err
 	}
-	values, err := o.values(r.Tree, by, chart, files)
+	if chart, err = files.in(chart, r.Tree); err != nil {
+		return nil, err
+	}
+	values, err := o.values(by)
 	if err != nil {
 		return nil, err
 	}

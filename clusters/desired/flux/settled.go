@@ -43,9 +43,10 @@ func (o Objects) Settled(ctx context.Context, r helm.Renderer, by *delivery.Obje
 	if err != nil {
 		return nil, nil, err
 	}
-	if release.Values, err = o.valuesInFiles(r.Tree, chart, files); err != nil {
+	if chart, err = files.in(chart, r.Tree); err != nil {
 		return nil, nil, err
 	}
+	release.Values = map[string]any{}
 	for _, from := range by.Entries("spec", "valuesFrom") {
 		found, err := o.valuesFrom(release.Values, by.GetNamespace(), from)
 		if target := from.Text("targetPath"); err == nil {

@@ -19,12 +19,9 @@ type valuesFiles struct {
 	ignoreMissing bool
 }
 
-// values are those of a HelmRelease, the later over the earlier: files of values, valuesFrom in its order, and spec.values.
-func (o Objects) values(t *files.Tree, by *delivery.Object, chart *charts.Chart, named valuesFiles) (map[string]any, error) {
-	values, err := o.valuesInFiles(t, chart, named)
-	if err != nil {
-		return nil, err
-	}
+// values are those of a HelmRelease, the later over the earlier: valuesFrom in its order, and spec.values.
+func (o Objects) values(by *delivery.Object) (values map[string]any, err error) {
+	values = map[string]any{}
 	for _, from := range by.Entries("spec", "valuesFrom") {
 		if values, err = o.valuesFrom(values, by.GetNamespace(), from); err != nil {
 			return nil, err
@@ -34,15 +31,20 @@ func (o Objects) values(t *files.Tree, by *delivery.Object, chart *charts.Chart,
 	return charts.Merge(values, own), nil
 }
 
-// valuesInFiles are the values of valuesFiles: of the repository with a GitRepository, else of the chart.
-func (o Objects) valuesInFiles(t *files.Tree, chart *charts.Chart, named valuesFiles) (map[string]any, error) {
+// in puts the values of valuesFiles in place of the chart's own: those of the repository with a GitRepository, else of the chart. If all are
+// missing, and may be, none take their place.
+// https://github.com/fluxcd/source-controller/blob/main/internal/helm/chart/builder_local.go
+func (v valuesFiles) in(chart *charts.Chart, t *files.Tree) (*charts.Chart, error) {
+	if len(v.names) == 0 {
+		return chart, nil
+	}
 	values := map[string]any{}
-	for _, name := range named.names {
+	for _, name := range v.names {
 		content, found := chart.File(name)
-		if named.below != "" {
+		if v.below != "" {
 			content, found = t.Read(strings.TrimPrefix(name, "/"))
 		}
-		if !found && named.ignoreMissing {
+		if !found && v.ignoreMissing {
 			continue
 		}
 		if !found {
@@ -53,7 +55,7 @@ func (o Objects) valuesInFiles(t *files.Tree, chart *charts.Chart, named valuesF
 			return nil, err
 		}
 	}
-	return values, nil
+	return chart.WithDefaults(values)
 }
 
 // valuesFrom adds the values of a ConfigMap or a Secret of this repository.

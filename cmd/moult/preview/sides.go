@@ -69,6 +69,14 @@ func (p *command) open(ctx context.Context, stdin io.Reader) (*sides, error) {
 	s.remotes = repository.NewRemotes(policy)
 	s.building = scan.Options{Network: policy, Builds: render.NewBuilds()}
 	s.following = desired.Options{Charts: s.charts, Repositories: s.remotes, Clusters: known, Network: policy, Guessed: len(p.entries) == 0, Builds: s.building.Builds}
+	changes, err := s.changed()
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	for _, c := range changes {
+		s.following.Changed = append(s.following.Changed, c.Name)
+	}
 	for _, one := range []side{s.base, s.head} {
 		if one.tree != nil {
 			for _, note := range one.tree.Notes {
