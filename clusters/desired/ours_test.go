@@ -1,6 +1,7 @@
 package desired_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/go-git/go-git/v5"
@@ -144,4 +145,36 @@ func TestWhatNamesThisRepositoryMayTakeAnyFolder(t *testing.T) {
 		}
 		g.Expect(fingerprints).To(HaveLen(2))
 	}
+}
+
+// The folder beside the address of this repository is what is taken of it. An address in a schema is none.
+func TestOnlyTheFolderBesideTheOwnAddressCounts(t *testing.T) {
+	g := NewWithT(t)
+	instance := "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {name: f}\nspec: {sync: {kind: GitRepository, url: 'https://git/ours.git', path: PATH}}\n"
+	schema := "apiVersion: apiextensions.crossplane.io/v1\nkind: CompositeResourceDefinition\nmetadata: {name: x}\nspec: {versions: [{schema: {openAPIV3Schema: {properties: {repository: {default: 'https://git/ours'}}}}}]}\n"
+	fingerprint := func(object string, more files) string {
+		tree := cloned(t, opened(t, with(files{"entry/f.yaml": object}, more)), "https://git/ours")
+		cluster, err := desired.Follow(t.Context(), tree, "entry", desired.Options{})
+		g.Expect(err).NotTo(HaveOccurred())
+		return cluster.Unseen[0].Fingerprint
+	}
+	one, other := files{"other/kustomization.yaml": "resources: []\n"}, files{"other/kustomization.yaml": "namespace: x\n"}
+	synced := strings.ReplaceAll(instance, "PATH", "./entry")
+	g.Expect(fingerprint(synced, one)).To(Equal(fingerprint(synced, other)))
+	g.Expect(fingerprint(schema, one)).To(Equal(fingerprint(schema, other)))
+	everywhere := strings.ReplaceAll(instance, "PATH", "./none")
+	g.Expect(fingerprint(everywhere, one)).NotTo(Equal(fingerprint(everywhere, other)))
+}
+
+// A Kustomization without a path, in an entry point that was found, is a base that others complete. Named, it is what it says.
+func TestAKustomizationWithoutAPathIsCompletedElsewhere(t *testing.T) {
+	g := NewWithT(t)
+	tree := opened(t, files{"entry/base.yaml": "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: base, namespace: flux-system}\nspec: {interval: 1h, prune: true}\n", "compose.yaml": "services: {}\n"})
+	found, err := desired.Follow(t.Context(), tree, "entry", desired.Options{Guessed: true})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found.Units[1].Err).NotTo(HaveOccurred())
+	g.Expect(found.Units[1].Unseen).To(ContainSubstring("another manifest completes it"))
+	named, err := desired.Follow(t.Context(), tree, "entry", desired.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(named.Units[1].Err).To(MatchError(ContainSubstring("compose.yaml holds no manifests")))
 }

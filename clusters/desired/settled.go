@@ -100,8 +100,9 @@ func (f *follower) settled(ctx context.Context, s delivery.Unseen, holder *deliv
 			case !decidesNothing(object):
 				h.built = append(h.built, jsonOf(object.Object))
 			}
-			_, program := f.program(can, object, nil)
-			h.built = append(h.built, program)
+			if _, program := f.program(can, object, nil); program != "" {
+				h.built = append(h.built, program)
+			}
 		}
 		s.Why, s.By = "its charts make the same", rest
 		return f.fingerprint(s, holder, h), nil

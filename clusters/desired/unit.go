@@ -41,6 +41,10 @@ func (f *follower) build(u *delivery.Unit, path string, build func(dir string) (
 		return
 	}
 	rendering, err := build(dir)
+	if err != nil && f.isToBeCompleted(u, dir) {
+		u.Unseen = "it names no path, and the whole repository cannot be built, so another manifest completes it"
+		return
+	}
 	if err != nil && !f.hide(u, dir, err) {
 		u.Err = f.tree.Shorten(err)
 		f.failed(u, dir)
@@ -51,6 +55,12 @@ func (f *follower) build(u *delivery.Unit, path string, build func(dir string) (
 	f.hideRest(u, dir, rendering)
 	u.Dirs = append(u.Dirs, f.tree.Relative(dir))
 	u.Objects = append(u.Objects, files.Placed(rendering, f.tree.Place)...)
+}
+
+// isToBeCompleted is for a Kustomization without a path, in an entry point that is a guess: a base for overlays, or a patch of one. By itself
+// it would be of the whole repository.
+func (f *follower) isToBeCompleted(u *delivery.Unit, dir string) bool {
+	return f.Guessed && u.Tool == delivery.Flux && u.By.Text("spec", "path") == "" && dir == f.tree.Root && render.KustomizationIn(dir) == ""
 }
 
 // hide makes a unit unseen that may well be built where its tool runs, and reports whether it is one.

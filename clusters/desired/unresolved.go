@@ -3,6 +3,7 @@ package desired
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -98,7 +99,7 @@ func (f *follower) unseen(ctx context.Context, s delivery.Unseen, holder *delive
 // hideOurs adds what may be taken of this repository by what is not seen and names it, in other fields than those that are followed. A chart
 // may have the address for other ends, so it counts beside a path. That folder is no matter where units are built of it.
 func (f *follower) hideOurs(h *hidden, by *delivery.Object) {
-	if f.tree == nil || kinds.IsSource(by) || by.GetKind() == "ApplicationSet" {
+	if f.tree == nil || kinds.IsSource(by) || by.GetKind() == "ApplicationSet" || by.Is(crossplane, "CompositeResourceDefinition") { // which is a schema
 		return
 	}
 	origin := network.Normal(f.tree.Origin())
@@ -107,17 +108,19 @@ func (f *follower) hideOurs(h *hidden, by *delivery.Object) {
 		return origin != "" && strings.Contains(network.Normal(text), origin)
 	}
 	isChart := kinds.IsHelmRelease(by) || by.GetKind() == "Application"
+	withPath := map[string]bool{}
 	for at, value := range crdschema.Each(by.Field("spec")) {
 		switch v := value.(type) {
 		case string:
-			if !isChart && isOurs(v) {
+			if !isChart && isOurs(v) && !withPath[fmt.Sprint(at[:max(0, len(at)-1)])] {
 				h.widen(files.Wires)
 			}
 		case map[string]any:
 			path, isText := v["path"].(string)
-			if !isChart || len(at) <= 2 || !isText || !slices.ContainsFunc(slices.Collect(maps.Values(v)), isOurs) {
+			if isChart && len(at) <= 2 || !isText || !slices.ContainsFunc(slices.Collect(maps.Values(v)), isOurs) {
 				continue
 			}
+			withPath[fmt.Sprint(at)] = true
 			if dir := f.tree.Folder(path); dir == "" || dir == f.tree.Root {
 				h.widen(files.Wires)
 			} else if !f.isBuilt(dir) {

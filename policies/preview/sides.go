@@ -58,8 +58,10 @@ func withUnreadable(unseen []delivery.Unseen, crd delivery.CRD, err error) []del
 // Compare puts both sides of a cluster together.
 func Compare(name string, base, head Side) Delivered {
 	d := Delivered{Name: name, Base: base, Head: head, Findings: slices.Clone(head.Cluster.Findings)}
+	before, after := waiting(base.Cluster), waiting(head.Cluster)
 	d.Base.CRDs = slices.DeleteFunc(slices.Clone(base.CRDs), func(crd *apiextensionsv1.CustomResourceDefinition) bool {
-		return d.resumed(crd.Name) || head.unreadable[crd.Name] // which does not leave
+		resumed := before[crd.Name] && !after[crd.Name]
+		return resumed || head.unreadable[crd.Name] // which does not leave
 	})
 	for i := range d.Findings {
 		d.Findings[i].Cluster = name
@@ -68,14 +70,16 @@ func Compare(name string, base, head Side) Delivered {
 	return d
 }
 
-// resumed reports whether the tool of a CRD has left it as it was, and does so no longer. What the base says of
-// it need not have reached the cluster, so it is asked about as if it were new in Git.
-func (d Delivered) resumed(crd string) bool {
-	return waits(d.Base.Cluster, crd) && !waits(d.Head.Cluster, crd)
-}
-
-func waits(c delivery.Cluster, crd string) bool {
-	return slices.ContainsFunc(c.CRDs(), func(found delivery.CRD) bool { return found.GetName() == crd && found.Waits() })
+// waiting are the CRDs that their tool leaves as they are. If it does so no longer, what the base says of one need not have reached the
+// cluster, so it is asked about as if it were new in Git.
+func waiting(c delivery.Cluster) map[string]bool {
+	found := map[string]bool{}
+	for _, crd := range c.CRDs() {
+		if crd.Waits() {
+			found[crd.GetName()] = true
+		}
+	}
+	return found
 }
 
 // notBuilt adds findings about units that could not be built before the change, so that it is not known what it
