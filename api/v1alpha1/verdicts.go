@@ -6,6 +6,10 @@ const (
 	// ReasonNothingStored: there is no such CRD, so nothing is stored. True.
 	ReasonNothingStored = "NothingStored"
 
+	// ReasonDeletionFailed: the API server cannot, or could not, delete the objects of
+	// the CRD with it. They may be left in etcd where nothing can read them.
+	ReasonDeletionFailed = "DeletionFailed"
+
 	// ReasonAlreadyRemoved: the versions are gone from the CRD. True.
 	ReasonAlreadyRemoved = "AlreadyRemoved"
 

@@ -3,7 +3,6 @@ package desired
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -112,7 +111,7 @@ func (f *follower) hideOurs(h *hidden, by *delivery.Object) {
 	for at, value := range crdschema.Each(by.Field("spec")) {
 		switch v := value.(type) {
 		case string:
-			if !isChart && isOurs(v) && !withPath[fmt.Sprint(at[:max(0, len(at)-1)])] {
+			if !isChart && isOurs(v) && !withPath[at[:max(0, len(at)-1)].String()] {
 				h.widen(files.Wires)
 			}
 		case map[string]any:
@@ -120,7 +119,7 @@ func (f *follower) hideOurs(h *hidden, by *delivery.Object) {
 			if isChart && len(at) <= 2 || !isText || !slices.ContainsFunc(slices.Collect(maps.Values(v)), isOurs) {
 				continue
 			}
-			withPath[fmt.Sprint(at)] = true
+			withPath[at.String()] = true
 			if dir := f.tree.Folder(path); dir == "" || dir == f.tree.Root {
 				h.widen(files.Wires)
 			} else if !f.isBuilt(dir) {

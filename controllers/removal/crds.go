@@ -141,6 +141,11 @@ func (r *crdReader) keptOf(crd *apiextensionsv1.CustomResourceDefinition) *apiex
 			Type: c.Type, Status: apiextensionsv1.ConditionStatus(shortened(string(c.Status))), Message: words.Clip(c.Message, max(maxKept, len(longest))),
 		}}
 	}
+	if c := apihelpers.FindCRDCondition(crd, apiextensionsv1.Terminating); c != nil && crd.DeletionTimestamp != nil {
+		is.Status.Conditions = append(is.Status.Conditions, apiextensionsv1.CustomResourceDefinitionCondition{
+			Type: c.Type, Status: apiextensionsv1.ConditionStatus(shortened(string(c.Status))), Reason: shortened(c.Reason), Message: words.Clip(c.Message, words.MostQuoted),
+		})
+	}
 	return is
 }
 

@@ -32,10 +32,11 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	if at := removal.Status.LastWriteAt; at != nil {
 		s.LastWrite = at.Time
 	}
+	ready := meta.FindStatusCondition(removal.Status.Conditions, "Ready")
+	s.WasLeft = ready != nil && ready.Reason == v1alpha1.ReasonDeletionFailed
 	if removal.Status.ObservedGeneration == removal.Generation {
 		s.Noted = verdict.Noted(removal.Status.Warnings)
-		ready := meta.FindStatusCondition(removal.Status.Conditions, "Ready")
-		s.FoundFailed = ready != nil && ready.Reason == v1alpha1.ReasonObjectsFailed
+		s.FoundFailed = ready != nil && (s.WasLeft || ready.Reason == v1alpha1.ReasonObjectsFailed)
 	}
 	crd, err := read(ctx, removal.Spec.CRDName)
 	switch {

@@ -33,6 +33,8 @@ type Situation struct {
 	Remembered *v1alpha1.ProofStatus
 	// FoundFailed reports whether the verdict was last that objects failed, perhaps by an earlier process.
 	FoundFailed bool
+	// WasLeft reports whether the verdict was last that the objects of the CRD could not be deleted with it.
+	WasLeft bool
 	// LastWrite is the latest write at one of the versions seen before; zero if
 	// none was.
 	LastWrite time.Time
@@ -66,8 +68,10 @@ type CRD struct {
 	MigratesStashes bool
 	InScope         bool
 	Deleting        bool
-	Versions        []Version
-	StoredVersions  []string
+	// DeletionFailed is why the API server could not delete the objects with it, empty if that did not fail (yet).
+	DeletionFailed string
+	Versions       []Version
+	StoredVersions []string
 	// Backup is what the CRD says of its last backup.
 	Backup crds.LastBackup
 	// LabelOrigin reports who owns the opt-in label.
@@ -87,12 +91,24 @@ func Describe(crd *apiextensionsv1.CustomResourceDefinition, labelKey string, gr
 		OptedIn: crds.OptedIn(crd, labelKey), RepairsOwners: crds.RepairsOwners(crd), MigratesStashes: crds.MigratesStashes(crd),
 		InScope: crds.InScope(crd, groups), Deleting: crd.DeletionTimestamp != nil,
 		StoredVersions: crd.Status.StoredVersions, LabelOrigin: labelorigin.Of(crd, labelKey),
-		Backup: crds.LastBackupOf(crd),
+		Backup: crds.LastBackupOf(crd), DeletionFailed: deletionFailedOf(crd),
 	}
 	for _, v := range crd.Spec.Versions {
 		d.Versions = append(d.Versions, Version{Name: v.Name, Served: v.Served})
 	}
 	return d
+}
+
+// deletionFailedOf is what the API server says of objects that it could not delete with their CRD. Its reasons are InstanceDeletionFailed, and
+// InstanceDeletionCheck where some are still there: their finalizers wait for a controller.
+// https://github.com/kubernetes/apiextensions-apiserver/blob/master/pkg/controller/finalizer/crd_finalizer.go
+func deletionFailedOf(crd *apiextensionsv1.CustomResourceDefinition) string {
+	for _, c := range crd.Status.Conditions {
+		if crd.DeletionTimestamp != nil && c.Type == apiextensionsv1.Terminating && (c.Reason == "InstanceDeletionFailed" || c.Reason == "InstanceDeletionCheck") {
+			return c.Reason + ": " + c.Message
+		}
+	}
+	return ""
 }
 
 // State is what a Verdict amounts to. The set is closed.

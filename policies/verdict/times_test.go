@@ -88,7 +88,7 @@ func TestWhichVerdictsClose(t *testing.T) {
 		}
 	}
 	NewWithT(t).Expect(closing).To(Equal(map[string]bool{
-		"Paused": true, "CRDIsGoing": true, "LeftUnreadable": true, "StillTheStorageVersion": true, "NotOptedIn": true, "OutOfScope": true,
+		"Paused": true, "LeftInEtcd": true, "CRDIsGoing": true, "LeftUnreadable": true, "StillTheStorageVersion": true, "NotOptedIn": true, "OutOfScope": true,
 		"NotProved": true, "StillServed": true, "StillWritten": true,
 		"StillReferenced": true, "StillStashed": true, "ReferencesUnknown": true, "NotBackedUp": true,
 	}))
