@@ -6,10 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fluxcd/pkg/runtime/controller"
-	"github.com/fluxcd/pkg/runtime/metrics"
 	. "github.com/onsi/gomega"
-	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,7 +16,6 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/migration"
-	"github.com/moult-dev/moult/controllers/setup"
 )
 
 // Tenants decide how many VersionRemovals there are, their names, and how long their annotations are.
@@ -56,26 +52,16 @@ func (empty) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...
 
 func TestMetricsGoWithTheirVersionRemoval(t *testing.T) {
 	g := NewWithT(t)
-	scheme, err := setup.Scheme(v1alpha1.AddToScheme)
-	g.Expect(err).NotTo(HaveOccurred())
-	recorder, registry := metrics.NewRecorder(), prometheus.NewRegistry()
-	registry.MustRegister(recorder.Collectors()...)
-	series := func() (n int) {
-		families, err := registry.Gather()
-		g.Expect(err).NotTo(HaveOccurred())
-		for _, family := range families {
-			n += len(family.GetMetric())
-		}
-		return n
-	}
+	m := newMeasured(t)
 	r := &Reconciler{
-		opts: Options{Migration: migration.NewStateStore(), Clock: clock.RealClock{}}, client: empty{}, states: newStateStore(),
-		metrics: controller.Metrics{Scheme: scheme, MetricsRecorder: recorder},
+		opts: Options{Migration: migration.NewStateStore(), Clock: clock.RealClock{}}, client: empty{}, states: newStateStore(), metrics: m.series,
 	}
 	removal := &v1alpha1.VersionRemoval{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "no-v1alpha1"}}
-	r.measure(t.Context(), removal, r.opts.Clock.Now())
-	g.Expect(series()).To(BeNumerically(">", 0))
-	_, err = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(removal)})
+	r.metrics.record(t.Context(), removal, r.opts.Clock.Now())
+	histograms, _, _ := m.shown()
+	g.Expect(histograms).To(Equal(1))
+	_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(removal)})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(series()).To(BeZero())
+	_, series, _ := m.shown()
+	g.Expect(series).To(BeZero())
 }

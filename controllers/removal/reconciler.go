@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fluxcd/pkg/runtime/controller"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,7 +24,7 @@ type Reconciler struct {
 	fresh   client.Reader // VersionRemovals as they are: a status is written as its difference to what was read
 	crds    *crdReader
 	status  client.SubResourceWriter // of CRDs
-	metrics controller.Metrics
+	metrics *series
 	states  *stateStore
 
 	approving keymutex.KeyMutex // by CRD: one at a time writes VersionsRemovable
@@ -52,7 +51,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	switch {
 	case rewrite.IsGone(err, v1alpha1.GroupVersion.Group, req.Name):
 		r.forget(req.NamespacedName)
-		r.unmeasure(ctx, req.NamespacedName)
+		r.metrics.drop(ctx, req.NamespacedName)
 		return ctrl.Result{}, nil
 	case err != nil:
 		return ctrl.Result{}, err
@@ -71,7 +70,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		fill(e.removal, e.situation, e.verdict)
 	}
 	opened, err := r.report(ctx, e)
-	r.measure(ctx, e.removal, started)
+	r.metrics.record(ctx, e.removal, started)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return ctrl.Result{RequeueAfter: time.Second}, nil // somebody has written it since: look anew
 	}

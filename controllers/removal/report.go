@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -126,20 +125,4 @@ func (r *Reconciler) tell(ctx context.Context, before, after *v1alpha1.VersionRe
 		kind = corev1.EventTypeWarning
 	}
 	r.opts.Recorder.Event(after, kind, v.Reason, v.Message)
-}
-
-// unmeasure drops the metrics of a VersionRemoval that no longer exists, since tenants decide how many names there are. The
-// library drops those of an object that is being deleted.
-func (r *Reconciler) unmeasure(ctx context.Context, name types.NamespacedName) {
-	now := metav1.NewTime(r.opts.Clock.Now())
-	gone := &v1alpha1.VersionRemoval{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, DeletionTimestamp: &now}}
-	r.measure(ctx, gone, now.Time)
-}
-
-// measure records the metrics other GitOps controllers have.
-func (r *Reconciler) measure(ctx context.Context, removal *v1alpha1.VersionRemoval, started time.Time) {
-	r.metrics.RecordDuration(ctx, removal, started)
-	r.metrics.RecordReadiness(ctx, removal)
-	r.metrics.RecordReconciling(ctx, removal)
-	r.metrics.RecordStalled(ctx, removal)
 }

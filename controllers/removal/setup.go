@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
@@ -54,9 +55,13 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 	if err != nil {
 		return fmt.Errorf("client for the cache of VersionRemovals and CRDs: %w", err)
 	}
+	measured, err := newSeries(controller.NewMetrics(mgr, recorder()), ctrlmetrics.Registry)
+	if err != nil {
+		return err
+	}
 	r := &Reconciler{
 		opts: opts, client: cached, fresh: whole, crds: newCRDReader(whole, opts.Clock, opts.LabelKey), status: whole.Status(),
-		states: newStateStore(), approving: keymutex.NewHashed(64), metrics: controller.NewMetrics(mgr, recorder()),
+		states: newStateStore(), approving: keymutex.NewHashed(64), metrics: measured,
 	}
 	if opts.RequestReconcile {
 		objects, err := rewrite.NewClient(mgr.GetConfig(), mgr.GetHTTPClient())
