@@ -106,8 +106,11 @@ func (c *Client) WholePage(ctx context.Context, gvr schema.GroupVersionResource,
 	if err != nil {
 		return nil, err
 	}
-	list := &unstructured.UnstructuredList{}
-	return list, runtime.DecodeInto(unstructured.UnstructuredJSONScheme, raw, list)
+	list, failed, err := decodePage(raw)
+	if err != nil {
+		return nil, err
+	}
+	return list, failed.orNil()
 }
 
 func (c *Client) wholeJSON(ctx context.Context, gvr schema.GroupVersionResource, opts metav1.ListOptions, most int64) ([]byte, error) {

@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sync/semaphore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -122,9 +121,12 @@ func (c *Client) TakePage(ctx context.Context, gvr schema.GroupVersionResource, 
 		return err
 	}
 	defer done()
-	page := &unstructured.UnstructuredList{}
-	if err := runtime.DecodeInto(unstructured.UnstructuredJSONScheme, raw, page); err != nil {
+	page, failed, err := decodePage(raw)
+	if err != nil {
 		return err
+	}
+	if failed.All > 0 {
+		return failed
 	}
 	take(page)
 	return nil
@@ -133,22 +135,24 @@ func (c *Client) TakePage(ctx context.Context, gvr schema.GroupVersionResource, 
 // EachWhole hands over all objects of a resource with all that they hold, a page at a time. It returns the
 // resourceVersion of the first page: whatever was written before it has been seen. If the list has to start anew, again
 // is called, and they all come once more. A page comes when there is room for it, with how many objects are left as far as is
-// known, and nothing of it may be kept. The error is the context's, that of take or a *Stopped.
+// known, and nothing of it may be kept. The error is the context's, that of take, a *Stopped, or an *Undecoded after all others came.
 func (c *Client) EachWhole(ctx context.Context, gvr schema.GroupVersionResource, clk clock.Clock, again func(), take func(page []map[string]any, left int64) error) (listedRV string, err error) {
 	pages := newReader(newPageSize(DefaultPageSize), backoffBy(clk))
-	pages.again = func() { listedRV = ""; again() }
+	undecoded := &Undecoded{}
+	pages.again = func() { listedRV = ""; *undecoded = Undecoded{}; again() }
 	for more := true; more; more = pages.token != "" {
-		rv, err := c.wholePage(ctx, gvr, pages, take)
+		rv, failed, err := c.wholePage(ctx, gvr, pages, take)
 		if err != nil {
 			return "", err
 		}
+		undecoded.addAll(failed)
 		listedRV = cmp.Or(listedRV, rv)
 	}
-	return listedRV, nil
+	return listedRV, undecoded.orNil()
 }
 
 // wholePage hands over the objects of the next page.
-func (c *Client) wholePage(ctx context.Context, gvr schema.GroupVersionResource, pages *reader, take func(page []map[string]any, left int64) error) (rv string, err error) {
+func (c *Client) wholePage(ctx context.Context, gvr schema.GroupVersionResource, pages *reader, take func(page []map[string]any, left int64) error) (rv string, failed *Undecoded, err error) {
 	var raw []byte
 	var done func()
 	err = pages.next(ctx, func(opts metav1.ListOptions) (err error) {
@@ -156,19 +160,18 @@ func (c *Client) wholePage(ctx context.Context, gvr schema.GroupVersionResource,
 		return err
 	})
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer done()
-	page := &unstructured.UnstructuredList{}
-	err = runtime.DecodeInto(unstructured.UnstructuredJSONScheme, raw, page)
+	page, failed, err := decodePage(raw)
 	if err == nil && page.GetResourceVersion() == "" {
 		err = ErrNoAnswer
 	}
 	if err != nil {
-		return "", &Stopped{Unavailable, err}
+		return "", nil, &Stopped{Unavailable, err}
 	}
-	pages.size.came(int64(len(page.Items)), int64(len(raw)))
+	pages.size.came(int64(len(page.Items)+failed.All), int64(len(raw)))
 	objects := words.Of(page.Items, func(o unstructured.Unstructured) map[string]any { return o.Object })
 	pages.token = page.GetContinue()
-	return page.GetResourceVersion(), take(objects, ptr.Deref(page.GetRemainingItemCount(), 0))
+	return page.GetResourceVersion(), failed, take(objects, ptr.Deref(page.GetRemainingItemCount(), 0))
 }
