@@ -57,6 +57,9 @@ func (v *visitor) refused(ctx context.Context, objects Objects, w *write, err er
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if errors.As(err, new(*Stopped)) {
+		return err // nothing was sent
+	}
 	v.unsure = v.unsure || !w.repairs && !w.dry && perhapsDone(err)
 	if w.perhapsRaced(err) {
 		return v.raced(ctx, err)
@@ -204,6 +207,12 @@ func (v *visitor) patch(ctx context.Context, objects Objects, w *write) (*metav1
 	permit, err := v.Lane.Enter(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if !w.dry && !w.putsBack {
+		if err := v.stillUnchanged(ctx); err != nil {
+			permit.Done(throttle.Nothing)
+			return nil, err
+		}
 	}
 	after, err := objects.Patch(ctx, v.key(), w.kind, w.body)
 	permit.Done(signalOf(ctx, err))

@@ -40,15 +40,6 @@ func (w *Walk) list(ctx context.Context, pages chan<- *page) error {
 	}
 }
 
-// unchanged is asked after each read, since the write names what was read: an API server that lags behind a change would drop what came
-// with it.
-func (w *Walk) unchanged(ctx context.Context) error {
-	if w.Unchanged == nil {
-		return nil
-	}
-	return w.Unchanged(ctx)
-}
-
 // deal hands out the objects of the pages one by one.
 func deal(ctx context.Context, pages <-chan *page, items chan<- listed) error {
 	for p := range pages {

@@ -121,5 +121,6 @@ func (v *visitor) putBack(ctx context.Context, ownership Ownership, before, afte
 	if err != nil {
 		return nil, err
 	}
+	write.putsBack = true
 	return v.patch(ctx, v.Objects, write)
 }

@@ -89,8 +89,8 @@ type Walk struct {
 	// YieldSlot, unless nil, is called between two pages, and may wait so that other
 	// walks have their turn.
 	YieldSlot func(context.Context) error
-	// Unchanged, unless nil, is asked after objects were read and before they are written. Its error is the end of the walk: the CRD is
-	// not the one that the walk is about, and an object may have what only its new schemas have.
+	// Unchanged, unless nil, is asked after objects were read, and before a write if that was some seconds ago. Its error is the end of the
+	// walk: the CRD is not the one that the walk is about, and an object may have what only its new schemas have.
 	Unchanged func(context.Context) error
 	// Clock defaults to the real one.
 	Clock clock.Clock
@@ -98,6 +98,7 @@ type Walk struct {
 	Jitter func(time.Duration) time.Duration
 
 	collector collector
+	checked   lastLook
 	held      *held // by pages
 	visits    visits
 	mover     mover

@@ -19,6 +19,8 @@ type write struct {
 	repairs bool
 	// dry is set when nothing is stored.
 	dry bool
+	// putsBack is set when the write undoes what another one has done, which it does whatever the CRD is by now.
+	putsBack bool
 	// unwatched are entries that the write makes, which an entry of the same manager
 	// that came meanwhile would have the API server forget.
 	unwatched []metav1.ManagedFieldsEntry
