@@ -244,6 +244,7 @@ func (r *Reconciler) newWalk(crd *apiextensionsv1.CustomResourceDefinition, o pl
 	gvr := resourceOf(crd).WithVersion(o.StorageVersion)
 	walk := &rewrite.Walk{
 		Objects: r.objects.Resource(gvr),
+		Scope:   crd.Spec.Scope,
 		Mode:    modes[mode], ProvedAfter: o.Evidence.WindowEndRV,
 		Ownership: rewrite.Ownership{
 			Group: crd.Spec.Group, StorageVersion: o.StorageVersion, Versions: crds.Versions(crd), Leaving: listed(crd, o.Removal.Versions),

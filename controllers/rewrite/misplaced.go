@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -21,6 +22,26 @@ const (
 	unordered = "it is listed behind %[1]s, so the key in etcd of one of the two is not that of its name. Look below /registry/%[2]s/ for mod_revision %[3]s and %[4]s. Delete that object by the name in its key, then write both once: the API server may list neither"
 	alsoThere = "another key in etcd has its name, too. Look below /registry/%s/ for mod_revision %s. Delete the object by the name in that key, then write this one once: the API server no longer lists it"
 )
+
+// An object may be from when the CRD had another scope, too. No request reaches it.
+const (
+	noName      = "it has no name. Look below /registry/%s/ for mod_revision %s, and delete the object by its key in etcd"
+	noNamespace = "it has no namespace, and the CRD's scope is Namespaced, so no request reaches it. Look below /registry/%s/ for mod_revision %s. Delete the object by its key in etcd, or store it below a namespace"
+	noScope     = "it has a namespace, and the CRD's scope is Cluster, so no request reaches it. Look below /registry/%s/ for mod_revision %s. Delete the object by its key in etcd, or store it without a namespace"
+)
+
+// unreachable is why no request reaches an object that is listed; empty if one does.
+func (w *Walk) unreachable(item *metav1.PartialObjectMetadata) string {
+	switch {
+	case item.Name == "":
+		return noName
+	case w.Scope == apiextensionsv1.NamespaceScoped && item.Namespace == "":
+		return noNamespace
+	case w.Scope == apiextensionsv1.ClusterScoped && item.Namespace != "":
+		return noScope
+	}
+	return ""
+}
 
 // maxUnfound bounds the memory, about 20 bytes each.
 const maxUnfound = 1_000_000
@@ -76,6 +97,9 @@ type place struct{ name, resourceVersion string }
 // with one name, of which a request reaches one only, are never both in order.
 func (l *lister) strays(items []metav1.PartialObjectMetadata) (why map[int]string) {
 	for i := range items {
+		if l.unreachable(&items[i]) != "" {
+			continue // it fails by itself, and what is listed behind it does not
+		}
 		next := place{strings.TrimPrefix(items[i].Namespace+"/"+items[i].Name, "/"), items[i].ResourceVersion}
 		if next.name <= l.last.name {
 			if why == nil {

@@ -54,6 +54,10 @@ type visitor struct {
 // visit brings one object to its outcome. The error is the end of the walk.
 func (w *Walk) visit(ctx context.Context, item listed) error {
 	v := &visitor{Walk: w, item: item.PartialObjectMetadata, listed: item, backoff: w.newBackoff(), room: &answers{visits: w.visits}}
+	if why := w.unreachable(item.PartialObjectMetadata); why != "" {
+		v.failed(w.misplaced(v.item, why))
+		return nil
+	}
 	if v.begin(w.provedBy(item.ResourceVersion)); v.phase == ended {
 		w.noteWriters(v.item)
 		return nil

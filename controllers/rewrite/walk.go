@@ -49,6 +49,8 @@ type Walk struct {
 	Status Objects
 	// Mode is what the walk is for.
 	Mode Mode
+	// Scope is the CRD's. Objects may be listed that do not fit it, which no request reaches. Empty is a scope that is not known.
+	Scope apiextensionsv1.ResourceScope
 	// Ownership is how managedFields are kept true.
 	Ownership Ownership
 	// Schema reads the storage version's schema, when entries have to be moved for
