@@ -66,6 +66,9 @@ type Evidence struct {
 	// Shape is what API servers read and store objects by.
 	Shape Shape
 
+	// Edits counts the changes of the spec that have made the work begin anew, and of which none has been proved since.
+	Edits int
+
 	// WritableUntil holds the versions that are not served, and when the last
 	// write at each has landed. That is a settle time after this process first saw
 	// that it is not served, by the same assumption as WindowEnd.

@@ -148,7 +148,7 @@ func (o Observation) nextSurvey() (at time.Time, due bool) {
 func shapeIsNew(o Observation) (Decision, bool) {
 	return Decision{
 		Step: Wait, Reason: v1alpha1.ReasonSettling, Until: o.Evidence.Shape.Until,
-		Sentence: "waiting until every API server goes by the schemas and the conversion that the CRD has now, before any object is rewritten",
+		Sentence: "waiting until every API server goes by the schemas and the conversion that the CRD has now, before any object is rewritten" + o.Evidence.edited(),
 	}, !o.Evidence.Rewritten && !o.Clean() && o.Now.Before(o.Evidence.Shape.Until)
 }
 
@@ -174,7 +174,19 @@ func windowOpen(o Observation) (Decision, bool) {
 	if o.Evidence.Altered != "" {
 		d.Sentence += "; once more, since " + o.Evidence.Altered
 	}
+	d.Sentence += o.Evidence.edited()
 	return d.counting(o.Evidence.Last), o.Now.Before(until)
+}
+
+// manyEdits is from how many changes of the spec on a person should look who makes them.
+const manyEdits = 3
+
+// edited names changes that follow one another faster than they are proved, so that nothing is ever finished.
+func (e Evidence) edited() string {
+	if e.Edits < manyEdits {
+		return ""
+	}
+	return fmt.Sprintf("; its spec has been changed %d times meanwhile, and each change has this begin anew: see who changes it in its managedFields (kubectl get crd NAME -o yaml --show-managed-fields)", e.Edits)
 }
 
 // notChecked: the proof.

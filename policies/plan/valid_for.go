@@ -9,7 +9,7 @@ import (
 // ValidFor is the evidence that is valid for a CRD as it is observed now. Its condition may
 // have the work of an earlier process, or of another one that was faster.
 func (e Evidence) ValidFor(o Observation, recorded Recorded, settle time.Duration) Evidence {
-	shape := e.shape(o, settle) // whatever becomes of the rest
+	shape, edits := e.shape(o, settle), e.edits(o.Subject) // whatever becomes of the rest
 	e = e.about(o.Subject, o.Now, settle)
 	switch {
 	case !e.Proved && recorded.proves(settle):
@@ -21,8 +21,20 @@ func (e Evidence) ValidFor(o Observation, recorded Recorded, settle time.Duratio
 	e.Survey = e.Survey.allowing(o.MayLose)
 	e = e.dropping(o.MayDrop)
 	e = e.Seen(o.Clean(), o.Now, settle).serving(o.Unserved, o.Now, settle)
-	e.Shape = shape
+	e.Shape, e.Edits = shape, edits
 	return e
+}
+
+// edits is how often in a row the spec has changed before it was proved.
+func (e Evidence) edits(s Subject) int {
+	switch {
+	case e.Proved || e.UID != s.UID:
+		return 0
+	case e.Generation != s.Generation:
+		return e.Edits + 1
+	default:
+		return e.Edits
+	}
 }
 
 // follows reports whether a CRD was seen in every state up to this one: generation + 1 means that nothing can hide in between.

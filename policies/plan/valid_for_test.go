@@ -41,3 +41,24 @@ func TestTwoProcessesThatHaveProvedTheSameAgreeOnTheWords(t *testing.T) {
 	e = e.ValidFor(o, Recorded{Generation: 1, Proved: true, Settle: settle, Counts: short.Last}, settle)
 	g.Expect(e.Settle).To(Equal(2*settle), "the longer one stays")
 }
+
+// Two that edit the spec in turn, faster than it is proved, keep it from ever being migrated. The message says why.
+func TestEditsThatNeverEndAreNamed(t *testing.T) {
+	g := NewWithT(t)
+	o := Observation{Now: now, Present: true, OptedIn: true, InScope: true, Established: true, Served: true,
+		Subject: Subject{"u", 1, "v1"}, StoredVersions: []string{"v1alpha1", "v1"}, Shape: "old"}
+	for range 3 {
+		o.Evidence = o.Evidence.ValidFor(o, Recorded{}, settle)
+		g.Expect(Decide(o).Sentence).NotTo(ContainSubstring("has been changed"))
+		o.Now, o.Generation, o.Shape = o.Now.Add(settle/2), o.Generation+1, o.Shape+"er"
+	}
+	o.Evidence = o.Evidence.ValidFor(o, Recorded{}, settle)
+	g.Expect(Decide(o).Sentence).To(ContainSubstring("its spec has been changed 3 times meanwhile"))
+	o.Now = o.Now.Add(settle)
+	o.Evidence.Rewritten, o.Shape = true, "new" // the settle time of the check is as long
+	o.Evidence = o.Evidence.ValidFor(o, Recorded{}, settle)
+	g.Expect(Decide(o).Sentence).To(ContainSubstring("its spec has been changed 3 times meanwhile"))
+
+	o.Evidence.Proved, o.Generation = true, o.Generation+1
+	g.Expect(o.Evidence.ValidFor(o, Recorded{}, settle).Edits).To(BeZero(), "a proof is carried over")
+}

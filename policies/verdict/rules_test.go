@@ -36,16 +36,6 @@ func TestEachRule(t *testing.T) {
 		"a CRD that is being deleted is waited for": {
 			with(func(s *Situation) { s.CRD.Deleting = true }),
 			want{rule: "CRDIsGoing", state: Progressing, reason: v1alpha1.ReasonNotEstablished, says: []string{"is being deleted"}}},
-		"a CRD whose objects cannot be deleted keeps its finalizer": {
-			with(func(s *Situation) {
-				s.CRD.Deleting, s.CRD.DeletionFailed = true, "InstanceDeletionFailed: webhook down"
-			}),
-			want{rule: "CRDIsGoing", state: Progressing, reason: v1alpha1.ReasonDeletionFailed, says: []string{"its objects cannot be: InstanceDeletionFailed: webhook down"},
-				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonDeletionFailed, "webhook down", "without the CRD's own finalizer")}}},
-		"a CRD that went without its objects may have left them": {
-			with(func(s *Situation) { s.CRD, s.Migration, s.WasLeft = nil, nil, true }),
-			want{rule: "LeftInEtcd", state: Progressing, reason: v1alpha1.ReasonDeletionFailed, says: []string{"may be left in etcd at v1alpha1"},
-				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonDeletionFailed, "left in etcd", "bring the CRD back")}}},
 		"a version that has gone is done with": {
 			with(func(s *Situation) { s.CRD.Versions = s.CRD.Versions[1:] }),
 			want{rule: "AlreadyRemoved", state: Ready, reason: v1alpha1.ReasonAlreadyRemoved, says: []string{"has no v1alpha1 (it has v1), so nothing is held back"}}},

@@ -1,0 +1,25 @@
+package verdict
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// The API server deletes objects with their CRD, if it can read them. A finalizer that is taken off leaves them in etcd.
+func TestObjectsThatCouldNotBeDeletedHoldTheGate(t *testing.T) {
+	g := NewWithT(t)
+	v := Judge(with(func(s *Situation) { s.CRD.Deleting, s.CRD.DeletionFailed = true, "InstanceDeletionFailed: webhook down" }))
+	g.Expect(v.Rule).To(Equal("CRDIsGoing"))
+	g.Expect(v.State).To(Equal(Progressing))
+	g.Expect(v.Reason).To(Equal(v1alpha1.ReasonDeletionFailed))
+	g.Expect(v.Message).To(And(ContainSubstring("its objects cannot be: InstanceDeletionFailed: webhook down"), ContainSubstring("without the CRD's own finalizer")))
+
+	v = Judge(with(func(s *Situation) { s.CRD, s.Migration, s.WasLeft = nil, nil, true }))
+	g.Expect(v.Rule).To(Equal("LeftInEtcd"))
+	g.Expect(v.State).To(Equal(Progressing))
+	g.Expect(v.Reason).To(Equal(v1alpha1.ReasonDeletionFailed))
+	g.Expect(v.Message).To(And(ContainSubstring("may be left in etcd at v1alpha1"), ContainSubstring("bring the CRD back")))
+}
