@@ -11,7 +11,9 @@ import (
 // The API server deletes objects with their CRD, if it can read them. A finalizer that is taken off leaves them in etcd.
 func TestObjectsThatCouldNotBeDeletedHoldTheGate(t *testing.T) {
 	g := NewWithT(t)
-	v := Judge(with(func(s *Situation) { s.CRD.Deleting, s.CRD.DeletionFailed = true, "InstanceDeletionFailed: webhook down" }))
+	v := Judge(with(func(s *Situation) {
+		s.CRD.Deleting, s.CRD.DeletionFailed = true, "InstanceDeletionFailed: webhook down"
+	}))
 	g.Expect(v.Rule).To(Equal("CRDIsGoing"))
 	g.Expect(v.State).To(Equal(Progressing))
 	g.Expect(v.Reason).To(Equal(v1alpha1.ReasonDeletionFailed))
