@@ -189,6 +189,10 @@ func definitionsIn(file, text string, named []string) (lines string, open []stri
 
 func definitions(text string, named []string, variable *regexp.Regexp) (lines string, open []string) {
 	var found strings.Builder
+	var called *calls
+	if variable == anyName {
+		called = callsIn(text)
+	}
 	for known := map[string]bool{}; len(named) > 0; named = named[1:] {
 		for _, one := range variable.FindAllStringSubmatch(printed.ReplaceAllString(named[0], ""), -1) {
 			name := one[1] + one[2]
@@ -199,8 +203,8 @@ func definitions(text string, named []string, variable *regexp.Regexp) (lines st
 				return text, nil
 			}
 			giving := givingIn(text, name)
-			if variable == anyName {
-				giving = append(giving, calledWith(text, name)...)
+			if called != nil {
+				giving = append(giving, called.with(name)...)
 			}
 			if len(giving) == 0 {
 				open = append(open, name)
@@ -212,17 +216,6 @@ func definitions(text string, named []string, variable *regexp.Regexp) (lines st
 		}
 	}
 	return found.String(), open
-}
-
-// calledWith are the calls of those functions of a program that have a parameter of some name.
-func calledWith(text, name string) (calls []string) {
-	if !strings.Contains(text, "def ") {
-		return nil
-	}
-	for _, defined := range regexp.MustCompile(`(?m)^[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)[ \t]*\([^)]*\b`+name+`\b`).FindAllStringSubmatch(text, -1) {
-		calls = append(calls, regexp.MustCompile(`[^\n]*\b`+defined[1]+`[ \t]*\((?:[^()]|\([^()]*\))*\)`).FindAllString(text, -1)...)
-	}
-	return calls
 }
 
 // givingIn are the lines of a text that give a value to a variable of it. An argument is given where one of its functions is called.
