@@ -86,6 +86,9 @@ func (c *Chart) render(r Release) (rendering *Rendering, err error) {
 			return nil, err
 		}
 	}
+	if r.Cluster.Files != nil {
+		return rendering, nil // crds/ is the same in each cluster
+	}
 	return rendering, rendering.addCRDs(again)
 }
 
