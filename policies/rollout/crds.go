@@ -180,22 +180,37 @@ const HelmPolicy = "helm.sh/resource-policy"
 // prunes reports whether the CRD is deleted: by its Kustomization, as it is to be, or with its Kustomization, as it was.
 func (s *situation) prunes(g gone) bool {
 	if g.unit.Tool == delivery.Helm {
-		return !slices.Contains(g.unit.Kept, g.object) && g.object.Annotation(HelmPolicy) != "keep"
+		return !keptByHelm(g.unit, g.object)
 	}
-	const setting = delivery.FluxGroup + "/prune"
-	if g.unit.Tool != delivery.Flux || g.object.Annotation(setting) == "disabled" || g.object.Text("metadata", "labels", setting) == "disabled" {
+	if g.unit.Tool != delivery.Flux || keptByFlux(g.object) {
 		return false
 	}
 	if now := s.head.Unit(g.unit.Name); now != nil && now.By != nil {
 		return now.By.True("spec", "prune")
 	}
-	switch g.unit.By.Text("spec", "deletionPolicy") {
+	return deletesAll(g.unit.By)
+}
+
+// keptByHelm reports whether Helm leaves an object of a release in the cluster.
+func keptByHelm(release *delivery.Unit, object *delivery.Object) bool {
+	return slices.Contains(release.Kept, object) || object.Annotation(HelmPolicy) == "keep"
+}
+
+// keptByFlux reports whether Flux leaves an object in the cluster.
+func keptByFlux(object *delivery.Object) bool {
+	const setting = delivery.FluxGroup + "/prune"
+	return object.Annotation(setting) == "disabled" || object.Text("metadata", "labels", setting) == "disabled"
+}
+
+// deletesAll reports whether a Kustomization deletes what it has applied when it is deleted itself.
+func deletesAll(kustomization *delivery.Object) bool {
+	switch kustomization.Text("spec", "deletionPolicy") {
 	case "Delete":
 		return true
 	case "Orphan":
 		return false
 	}
-	return g.unit.By.True("spec", "prune")
+	return kustomization.True("spec", "prune")
 }
 
 // crdLeft: no tool manages it from then on.

@@ -107,7 +107,7 @@ var rules = []rule{
 	{FlipWithRemoval, each((*situation).removals, flipWithRemoval)},
 	{FlipNotServed, each((*situation).changedCRDs, flipNotServed)},
 	{LabelDropped, each((*situation).changedCRDs, labelDropped)},
-	{CRDPruned, each((*situation).gone, crdPruned)},
+	{CRDPruned, crdsPruned},
 	{CRDLeft, each((*situation).gone, crdLeft)},
 	{ServerSideDiffStops, each((*situation).removals, serverSideDiffStops)},
 	{ProjectForbids, each((*situation).projectMembers, projectForbids)},
