@@ -41,13 +41,13 @@ func (p *fingerprint) outside(name string, made *regexp.Regexp) {
 	}
 	for _, file := range p.Changed {
 		content, _ := p.tree.Read(file)
-		isMaker := makes(string(content))
-		if !isMaker {
-			isMaker = p.givesTo(file, makes)
+		for _, document := range between.Split(detect.WithoutComments(string(content)), -1) {
+			if made.MatchString(document) {
+				p.Write("makes "+name, strings.TrimSpace(document))
+			}
 		}
-		if isMaker {
-			p.Write("makes "+name, file)
-			p.File(p.tree.Absolute(file))
+		if p.givesTo(file, makes) {
+			p.Write("gives to "+name, string(content))
 		}
 	}
 }

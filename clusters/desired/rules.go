@@ -16,7 +16,7 @@ const (
 	Pinned = "Pinned"
 	// VariableUnknown: Flux puts a value into the manifests that is not in this repository.
 	VariableUnknown = "VariableUnknown"
-	// AppliedTwice: two units apply the same CRD, and each undoes what the other does.
+	// AppliedTwice: two units apply the same CRD. If they differ, each undoes what the other does.
 	AppliedTwice = "AppliedTwice"
 	// SnapshotAmongManifests: a file that moult snapshot wrote lies where a tool takes every file for a manifest.
 	SnapshotAmongManifests = "SnapshotAmongManifests"
@@ -74,8 +74,8 @@ func (f *follower) findTwice() {
 			continue
 		}
 		twice := finding.Finding{
-			Rule: AppliedTwice, Severity: finding.Warning, Cluster: f.cluster.Name, CRD: other.GetName(), Place: other.At(),
-			Why:         fmt.Sprintf("both %s and %s apply it, so each undoes what the other has applied", one.Unit.Name, other.Unit.Name),
+			Rule: AppliedTwice, Severity: finding.Info, Cluster: f.cluster.Name, CRD: other.GetName(), Place: other.At(),
+			Why:         fmt.Sprintf("both %s and %s apply it, and it is the same in both; once one of them gets another release, each undoes what the other has applied", one.Unit.Name, other.Unit.Name),
 			Remediation: "leave it in one of them",
 		}
 		if !reflect.DeepEqual(one.Object.Object["spec"], other.Object.Object["spec"]) {
@@ -83,6 +83,9 @@ func (f *follower) findTwice() {
 			twice.Why = fmt.Sprintf("%s and %s apply it, and they differ, so it changes with every reconciliation", one.Unit.Name, other.Unit.Name)
 		}
 		if one.Unit == other.Unit {
+			if twice.Severity == finding.Info {
+				twice.Severity = finding.Warning
+			}
 			twice.Why, twice.Remediation = fmt.Sprintf("%s holds it twice, and the later one counts", one.Unit.Name), "leave one of them"
 		}
 		f.cluster.Findings = append(f.cluster.Findings, twice)
