@@ -12,6 +12,8 @@ import (
 	"github.com/moult-dev/moult/clusters/repository"
 )
 
+const aHelmRepository = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: h, namespace: flux-system}\nspec: {url: 'https://charts.example.com', interval: 1h}\n"
+
 func TestEntryPointsThatNobodyHasNamed(t *testing.T) {
 	const kustomization = "resources: []\n"
 	bootstrap := func(path string) string { return flux("flux-system", "path: ./"+path) }
@@ -25,6 +27,12 @@ func TestEntryPointsThatNobodyHasNamed(t *testing.T) {
 				"clusters/production/flux-system/sync.yaml": bootstrap("clusters/production"), "clusters/production/apps.yaml": flux("apps", "path: ./apps"),
 				"clusters/staging/flux-system/sync.yaml": bootstrap("clusters/staging"), "apps/more.yaml": flux("more", "path: ./more"), "more/x.yaml": configMap("x"),
 			}, ".", []string{"clusters/production", "clusters/staging"},
+		},
+		"folders of a cluster, with the sources beside them": {
+			files{
+				"clusters/a/apps/a.yaml": flux("a", "path: ./apps"), "clusters/a/infra/i.yaml": flux("i", "path: ./infra"), "clusters/a/sources/h.yaml": aHelmRepository,
+				"clusters/b/apps/a.yaml": flux("a", "path: ./apps"), "clusters/b/infra/i.yaml": flux("i", "path: ./infra"), "apps/x.yaml": configMap("x"), "infra/x.yaml": aHelmRepository,
+			}, ".", []string{"clusters/a", "clusters/b/apps", "clusters/b/infra"},
 		},
 		"one opened at the folder around them": {
 			files{".git/HEAD": "", "clusters/production/a.yaml": flux("a", "path: ./apps"), "clusters/staging/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x")},

@@ -59,6 +59,8 @@ type entryPoints struct {
 	// known are the sources of Flux, and delivering are the Kustomizations and Applications, with their files.
 	known      flux.Objects
 	delivering []delivering
+	// sources are the files with those.
+	sources []string
 	// holders are folders with Kustomizations or Applications, around those that one in them applies, and targets the others that are
 	// applied.
 	holders, targets []string
@@ -102,6 +104,7 @@ func (e *entryPoints) visit(file string, entry fs.DirEntry, err error) error {
 		switch {
 		case object.Is("source.toolkit.fluxcd.io", object.GetKind()):
 			e.known.Units[0].Objects = append(e.known.Units[0].Objects, object)
+			e.sources = append(e.sources, file)
 		case kinds.Delivers(object) && !files.IsTemplateOfChart(file):
 			e.delivering = append(e.delivering, delivering{file, object})
 		}
@@ -177,7 +180,34 @@ func (e *entryPoints) candidates() []string {
 			outermost = append(outermost, dir)
 		}
 	}
-	return outermost
+	return e.aroundSources(outermost)
+}
+
+// aroundSources takes the folder around several entry points in their place, if the sources that they take charts from lie in it beside them:
+// it is applied as a whole.
+func (e *entryPoints) aroundSources(found []string) []string {
+	beside := func(dir string) bool {
+		siblings := 0
+		for _, one := range found {
+			if filepath.Dir(one) == dir {
+				siblings++
+			}
+		}
+		return siblings > 1 && dir != e.tree.Dir && slices.ContainsFunc(e.sources, func(file string) bool {
+			around := func(folder string) bool { return files.Inside(file, folder) }
+			return files.Inside(file, dir) && !slices.ContainsFunc(found, around) && !slices.ContainsFunc(e.targets, around)
+		})
+	}
+	var all []string
+	for _, one := range found {
+		if dir := filepath.Dir(one); beside(dir) {
+			one = dir
+		}
+		if !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 // applies reports whether what a tool takes from a folder may hold a folder, or a file that no kustomization is built of.
