@@ -171,6 +171,9 @@ func scope(r preview.Report) string {
 	if len(r.CRDs) == 0 && len(r.Findings) == 0 {
 		return said
 	}
+	if r.Verdict == preview.Unknown {
+		said = "no change in what could be looked at"
+	}
 	if len(r.CRDs) > 0 {
 		said = count(len(r.CRDs), "changed CRD")
 	}
