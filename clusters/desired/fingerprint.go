@@ -32,7 +32,7 @@ func (f *follower) fingerprint(s delivery.Unseen, holder *delivery.Unit, h hidde
 				p.Write("cluster", jsonOf(object.Object)) // its labels, too
 			}
 		}
-		p.outside("cluster", ofCluster)
+		p.outside("", ofCluster)
 	}
 	p.inputs(h.inputs)
 	if f.known.Templated[s.By] && holder != nil {

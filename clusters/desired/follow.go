@@ -74,6 +74,8 @@ type follower struct {
 	*releases
 	// rights are what programs may do, nil until somebody asks.
 	rights *rights.Rights
+	// texts are the changed files, nil until somebody asks.
+	texts []files.Text
 	// templates are what makes objects of instances, nil until somebody asks.
 	templates map[schema.GroupKind]*delivery.Object
 	// anothers are repositories that are known to be others than this one.

@@ -29,27 +29,41 @@ var (
 
 // madeOutside adds the changed files that make an object which no unit has.
 func (p *fingerprint) madeOutside(kind, name string) {
-	name = regexp.QuoteMeta(name)
-	p.outside(name, regexp.MustCompile(making+`[\s\S]{0,250}?["'\s=/:]`+name+`(?:["'\s,}]|$)|\bkind["']?\s*[:=]\s*["']?`+regexp.QuoteMeta(kind)+
-		`\b["']?[\s\S]{0,120}?\bmetadata["']?\s*[:=][\s\S]{0,200}?\bname["']?\s*[:=]\s*["']?`+name+`(?:["'\s,}]|$)`))
+	quoted := regexp.QuoteMeta(name)
+	p.outside(name, regexp.MustCompile(making+`[\s\S]{0,250}?["'\s=/:]`+quoted+`(?:["'\s,}]|$)|\bkind["']?\s*[:=]\s*["']?`+regexp.QuoteMeta(kind)+
+		`\b["']?[\s\S]{0,120}?\bmetadata["']?\s*[:=][\s\S]{0,200}?\bname["']?\s*[:=]\s*["']?`+quoted+`(?:["'\s,}]|$)`))
 }
 
-// outside adds the changed files in which something is made, and those that give values to such a file.
+// outside adds the changed files in which something is made, and those that give values to such a file. An empty name is any.
 func (p *fingerprint) outside(name string, made *regexp.Regexp) {
 	makes := func(text string) bool {
-		return slices.ContainsFunc(between.Split(detect.WithoutComments(text), -1), made.MatchString)
+		return strings.Contains(text, name) && slices.ContainsFunc(between.Split(text, -1), made.MatchString)
 	}
-	for _, file := range p.Changed {
-		content, _ := p.tree.Read(file)
-		for _, document := range between.Split(detect.WithoutComments(string(content)), -1) {
-			if made.MatchString(document) {
+	for _, file := range p.changedTexts() {
+		found := strings.Contains(file.Text, name)
+		for _, document := range between.Split(file.Text, -1) {
+			if found && made.MatchString(document) {
+				p.tree.Reads.File(p.tree.Absolute(file.File))
 				p.Write("makes "+name, strings.TrimSpace(document))
 			}
 		}
-		if p.givesTo(file, makes) {
-			p.Write("gives to "+name, string(content))
+		if p.givesTo(file.File, makes) {
+			p.tree.Reads.File(p.tree.Absolute(file.File))
+			p.Write("gives to "+name, file.Text)
 		}
 	}
+}
+
+// changedTexts are the changed files as they are here, without comments. Only what is made of one is a reason to note that it was read.
+func (f *follower) changedTexts() []files.Text {
+	if f.texts == nil {
+		f.texts = []files.Text{}
+		for _, file := range f.Changed {
+			content, _ := f.tree.Peek(file)
+			f.texts = append(f.texts, files.Text{File: file, Text: detect.WithoutComments(string(content))})
+		}
+	}
+	return f.texts
 }
 
 // givesTo reports whether a file has variables for one that makes something. Terraform's are for all of its folder, a chart's for its

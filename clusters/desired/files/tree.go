@@ -68,11 +68,18 @@ func (t *Tree) Absolute(path string) string {
 
 // Read reads a file by its path from the root.
 func (t *Tree) Read(name string) ([]byte, bool) {
+	if file := t.Absolute(path.Clean(name)); file != "" {
+		t.Reads.File(file)
+	}
+	return t.Peek(name)
+}
+
+// Peek is Read for what need not become part of an answer.
+func (t *Tree) Peek(name string) ([]byte, bool) {
 	file := t.Absolute(path.Clean(name))
 	if file == "" {
 		return nil, false
 	}
-	t.Reads.File(file)
 	direct, err := filepath.EvalSymlinks(file)
 	if err != nil || !Inside(direct, t.Root) {
 		return nil, false

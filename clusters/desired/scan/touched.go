@@ -103,17 +103,29 @@ func (s *scan) passedOver(ctx context.Context, file string) error {
 // some files, and make something that Flux, Argo CD or another controller installs from. A chart is one with its own values, and
 // one more with each file of values beside them.
 func Wiring(tree *repository.Tree, changed []string) ([]string, error) {
+	return wiring(tree, changed, installsSomething)
+}
+
+// Unfollowed are the same beside entry points that were found. These do not lead to them, so kustomizations and charts that make CRDs count, too.
+func Unfollowed(tree *repository.Tree, changed []string) ([]string, error) {
+	return wiring(tree, changed, func(file string) bool {
+		content, err := render.ReadRegular(file)
+		return err == nil && detect.CRD.Match(content) || installsSomething(file)
+	})
+}
+
+func wiring(tree *repository.Tree, changed []string, counts func(file string) bool) ([]string, error) {
 	t := files.Of(tree)
 	touched, err := Touched(tree, changed)
 	if err != nil {
 		return nil, err
 	}
-	found := wiredKustomizations(t, touched)
+	found := wiredKustomizations(t, touched, counts)
 	c := touching(t, changed)
 	err = t.Each(t.Dir, detect.IsNotApplied, func(file string) error {
 		dir := filepath.Dir(file)
 		short, err := filepath.Rel(t.Dir, dir)
-		if filepath.Base(file) != files.ChartFile || files.IsSubchart(dir) || detect.ForReading(t.Dir, file) || !c.touch(dir) || err != nil || !slices.ContainsFunc(files.In(filepath.Join(dir, "templates")), installsSomething) {
+		if filepath.Base(file) != files.ChartFile || files.IsSubchart(dir) || detect.ForReading(t.Dir, file) || !c.touch(dir) || err != nil || !slices.ContainsFunc(files.In(filepath.Join(dir, "templates")), counts) {
 			return err
 		}
 		found = append(found, filepath.ToSlash(short))
@@ -139,7 +151,7 @@ func valuesBeside(dir string) []string {
 }
 
 // wiredKustomizations are those of some folders that none of the others is built of, if they make something that is installed.
-func wiredKustomizations(t *files.Tree, folders []string) (found []string) {
+func wiredKustomizations(t *files.Tree, folders []string, counts func(file string) bool) (found []string) {
 	parts := map[string][]string{}
 	for _, folder := range folders {
 		parts[folder] = render.Local(filepath.Join(t.Dir, filepath.FromSlash(folder)), t.Root)
@@ -147,7 +159,7 @@ func wiredKustomizations(t *files.Tree, folders []string) (found []string) {
 	for _, folder := range folders {
 		file := render.KustomizationIn(filepath.Join(t.Dir, filepath.FromSlash(folder)))
 		isPart := slices.ContainsFunc(folders, func(other string) bool { return other != folder && slices.Contains(parts[other], file) })
-		if folder != "." && !isPart && slices.ContainsFunc(parts[folder], installsSomething) {
+		if folder != "." && !isPart && slices.ContainsFunc(parts[folder], counts) {
 			found = append(found, folder)
 		}
 	}

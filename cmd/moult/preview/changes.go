@@ -54,11 +54,11 @@ func (s *sides) touched() ([]string, error) { return s.onBoth(nil, scan.Touched)
 
 // wiring are entry points that nothing in the repository names, and changed files have to do with; only those of some names, if
 // there are any.
-func (s *sides) wiring(names []string) ([]string, error) {
+func (s *sides) wiring(names []string, find func(*repository.Tree, []string) ([]string, error)) ([]string, error) {
 	if !s.base.isFolder() || !s.head.isFolder() {
 		return nil, nil
 	}
-	return s.onBoth(names, scan.Wiring)
+	return s.onBoth(names, find)
 }
 
 // onBoth finds folders on both sides that have to do with changed files.

@@ -47,7 +47,7 @@ func (p *command) allClusters(ctx context.Context, s *sides) (all []preview.Deli
 	}
 	entries := p.entries
 	if len(entries) == 0 {
-		more, err := s.wiring(nil)
+		more, err := s.wiring(nil, scan.Wiring)
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +118,7 @@ func (p *command) unfollowed(ctx context.Context, s *sides, all []preview.Delive
 	if len(unread) == 0 {
 		return all, nil
 	}
-	entries, err := s.wiring(unread)
+	entries, err := s.wiring(unread, scan.Unfollowed)
 	if err != nil {
 		return nil, err
 	}

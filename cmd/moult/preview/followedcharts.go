@@ -21,7 +21,7 @@ func (s *sides) withoutFollowed(whole *preview.Pair) error {
 	if len(before) == 0 || len(after) == 0 {
 		return nil
 	}
-	entries, err := s.wiring(nil)
+	entries, err := s.wiring(nil, scan.Wiring)
 	if err != nil {
 		return err
 	}

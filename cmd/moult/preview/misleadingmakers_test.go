@@ -57,6 +57,15 @@ func TestWhatMakesValuesIsSeen(t *testing.T) {
 	}
 }
 
+// What was looked through for that, and makes nothing, was not read: it may be what another entry point is built of.
+func TestWhatMakesNothingIsStillCompared(t *testing.T) {
+	t.Run("a kustomization beside", overlooked{
+		common: also(files{"crds/w.yaml": widgetsCRD, "crds/kustomization.yaml": "resources: [w.yaml]\n"}, lacking),
+		base:   files{"other/kustomization.yaml": "resources: [../crds]\n"},
+		head:   files{"other/kustomization.yaml": "resources: [../crds]\npatches:\n- patch: |-\n    - {op: remove, path: /spec/versions/0}\n  target: {kind: CustomResourceDefinition}\n"},
+	}.isSeen)
+}
+
 // What makes something else, or only names it, is no reason to ask.
 func TestWhatMakesOthersIsIrrelevant(t *testing.T) {
 	for name, c := range map[string]overlooked{
