@@ -44,6 +44,9 @@ func (f *follower) program(r *rights.Rights, object *delivery.Object, u *deliver
 	namespace := namespaceIn(object, u)
 	for _, value := range crdschema.Each(object.Object) {
 		content, _ := value.(map[string]any)
+		if content["containers"] == nil {
+			continue
+		}
 		pod := delivery.Wrap(content)
 		containers := pod.Entries("containers")
 		if len(containers) == 0 {
