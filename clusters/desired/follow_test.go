@@ -141,7 +141,7 @@ func TestWhatAnEntryPointLeadsTo(t *testing.T) {
 		},
 		"the same CRD from two": {
 			files{"entry/a.yaml": flux("a", "path: ./a") + flux("b", "path: ./b"), "a/x.yaml": crd("x.example.com"), "b/x.yaml": crd("x.example.com")},
-			[]string{"entry: a b", "flux-system/a: x.example.com", "flux-system/b: x.example.com"}, []string{"AppliedTwice info b/x.yaml:1"},
+			[]string{"entry: a b", "flux-system/a: x.example.com", "flux-system/b: x.example.com"}, []string{"AppliedTwice warning b/x.yaml:1"},
 		},
 		"the same CRD twice in one": {
 			files{"entry/a.yaml": app("a", "source: {path: a}"), "a/x.yaml": crd("x.example.com") + crd("x.example.com")},

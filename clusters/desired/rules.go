@@ -10,14 +10,12 @@ import (
 	"github.com/moult-dev/moult/policies/finding"
 )
 
-// The rules of the findings about what a cluster gets, beside delivery.BuildFailed.
+// The rules of the findings about what a cluster gets, beside those of delivery.
 const (
 	// Pinned: a unit is taken from a tag or a commit, so what is merged does not reach the cluster until that moves.
 	Pinned = "Pinned"
 	// VariableUnknown: Flux puts a value into the manifests that is not in this repository.
 	VariableUnknown = "VariableUnknown"
-	// AppliedTwice: two units apply the same CRD. If they differ, each undoes what the other does.
-	AppliedTwice = "AppliedTwice"
 	// SnapshotAmongManifests: a file that moult snapshot wrote lies where a tool takes every file for a manifest.
 	SnapshotAmongManifests = "SnapshotAmongManifests"
 )
@@ -74,7 +72,7 @@ func (f *follower) findTwice() {
 			continue
 		}
 		twice := finding.Finding{
-			Rule: AppliedTwice, Severity: finding.Info, Cluster: f.cluster.Name, CRD: other.GetName(), Place: other.At(),
+			Rule: delivery.AppliedTwice, Severity: finding.Warning, Cluster: f.cluster.Name, CRD: other.GetName(), Place: other.At(),
 			Why:         fmt.Sprintf("both %s and %s apply it, and it is the same in both; once one of them gets another release, each undoes what the other has applied", one.Unit.Name, other.Unit.Name),
 			Remediation: "leave it in one of them",
 		}
@@ -83,9 +81,6 @@ func (f *follower) findTwice() {
 			twice.Why = fmt.Sprintf("%s and %s apply it, and they differ, so it changes with every reconciliation", one.Unit.Name, other.Unit.Name)
 		}
 		if one.Unit == other.Unit {
-			if twice.Severity == finding.Info {
-				twice.Severity = finding.Warning
-			}
 			twice.Why, twice.Remediation = fmt.Sprintf("%s holds it twice, and the later one counts", one.Unit.Name), "leave one of them"
 		}
 		f.cluster.Findings = append(f.cluster.Findings, twice)

@@ -198,6 +198,9 @@ func (u *Unit) Destination() string {
 // holds is not known.
 const BuildFailed = "BuildFailed"
 
+// AppliedTwice is the rule of the finding about a CRD that two units apply. If they differ, each undoes what the other does.
+const AppliedTwice = "AppliedTwice"
+
 // WhyNotBuilt is what that finding says.
 func (u *Unit) WhyNotBuilt() string { return fmt.Sprintf("%s cannot be built: %s", u.Name, u.Reason()) }
 

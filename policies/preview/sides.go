@@ -63,8 +63,12 @@ func Compare(name string, base, head Side) Delivered {
 		resumed := before[crd.Name] && !after[crd.Name]
 		return resumed || head.unreadable[crd.Name] // which does not leave
 	})
-	for i := range d.Findings {
+	for i, f := range d.Findings {
 		d.Findings[i].Cluster = name
+		asBefore := func(was finding.Finding) bool { return was.Rule == f.Rule && was.CRD == f.CRD && was.Why == f.Why }
+		if f.Rule == delivery.AppliedTwice && f.Severity == finding.Warning && slices.ContainsFunc(base.Cluster.Findings, asBefore) {
+			d.Findings[i].Severity = finding.Info // this change has not caused it
+		}
 	}
 	d.Findings = d.notBuilt(d.Findings)
 	return d
