@@ -162,6 +162,8 @@ func TestOnlyTheFolderBesideTheOwnAddressCounts(t *testing.T) {
 	synced := strings.ReplaceAll(instance, "PATH", "./entry")
 	g.Expect(fingerprint(synced, one)).To(Equal(fingerprint(synced, other)))
 	g.Expect(fingerprint(schema, one)).To(Equal(fingerprint(schema, other)))
+	deployment := "apiVersion: gitops.kluctl.io/v1beta1\nkind: KluctlDeployment\nmetadata: {name: k}\nspec: {source: {git: {url: 'https://git/ours', path: entry}}}\n"
+	g.Expect(fingerprint(deployment, one)).NotTo(Equal(fingerprint(deployment, other)), "its folder may take another one")
 	everywhere := strings.ReplaceAll(instance, "PATH", "./none")
 	g.Expect(fingerprint(everywhere, one)).NotTo(Equal(fingerprint(everywhere, other)))
 }
@@ -174,6 +176,10 @@ func TestAKustomizationWithoutAPathIsCompletedElsewhere(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(found.Units[1].Err).NotTo(HaveOccurred())
 	g.Expect(found.Units[1].Unseen).To(ContainSubstring("another manifest completes it"))
+	elsewhere := opened(t, files{"entry/base.yaml": "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: base, namespace: flux-system}\nspec: {interval: 1h, prune: true}\n", "crds/kustomization.yaml": "resources: ['https://git.example.com/o//crds?ref=v1']\n"})
+	found, err = desired.Follow(t.Context(), elsewhere, "entry", desired.Options{Guessed: true, Network: network.Offline()})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found.Units[1].Unseen).NotTo(Or(BeEmpty(), ContainSubstring("completes it")), "its tool may well build it")
 	named, err := desired.Follow(t.Context(), tree, "entry", desired.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(named.Units[1].Err).To(MatchError(ContainSubstring("compose.yaml holds no manifests")))

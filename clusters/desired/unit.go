@@ -41,15 +41,16 @@ func (f *follower) build(u *delivery.Unit, path string, build func(dir string) (
 		return
 	}
 	rendering, err := build(dir)
-	if err != nil && f.isToBeCompleted(u, dir) {
+	switch {
+	case err == nil:
+	case f.hide(u, dir, err):
+		return
+	case f.isToBeCompleted(u, dir):
 		u.Unseen = "it names no path, and the whole repository cannot be built, so another manifest completes it"
 		return
-	}
-	if err != nil && !f.hide(u, dir, err) {
+	default:
 		u.Err = f.tree.Shorten(err)
 		f.failed(u, dir)
-	}
-	if err != nil {
 		return
 	}
 	f.hideRest(u, dir, rendering)

@@ -107,6 +107,7 @@ func (f *follower) hideOurs(h *hidden, by *delivery.Object) {
 		return origin != "" && strings.Contains(network.Normal(text), origin)
 	}
 	isChart := kinds.IsHelmRelease(by) || by.GetKind() == "Application"
+	isInstance := by.Is("fluxcd.controlplane.io", "FluxInstance") // others may take more than the folder
 	withPath := map[string]bool{}
 	for at, value := range crdschema.Each(by.Field("spec")) {
 		switch v := value.(type) {
@@ -116,7 +117,7 @@ func (f *follower) hideOurs(h *hidden, by *delivery.Object) {
 			}
 		case map[string]any:
 			path, isText := v["path"].(string)
-			if isChart && len(at) <= 2 || !isText || !slices.ContainsFunc(slices.Collect(maps.Values(v)), isOurs) {
+			if isChart && len(at) <= 2 || !isChart && !isInstance || !isText || !slices.ContainsFunc(slices.Collect(maps.Values(v)), isOurs) {
 				continue
 			}
 			withPath[at.String()] = true
