@@ -14,12 +14,12 @@ func TestObjectsThatCouldNotBeDeletedHoldTheGate(t *testing.T) {
 	v := Judge(with(func(s *Situation) {
 		s.CRD.Deleting, s.CRD.DeletionFailed = true, "InstanceDeletionFailed: webhook down"
 	}))
-	g.Expect(v.Rule).To(Equal("CRDIsGoing"))
+	g.Expect(v.Rule).To(Equal("LeftInEtcd"))
 	g.Expect(v.State).To(Equal(Progressing))
 	g.Expect(v.Reason).To(Equal(v1alpha1.ReasonDeletionFailed))
 	g.Expect(v.Message).To(And(ContainSubstring("its objects cannot be: InstanceDeletionFailed: webhook down"), ContainSubstring("without the CRD's own finalizer")))
 
-	v = Judge(with(func(s *Situation) { s.CRD, s.Migration, s.WasLeft = nil, nil, true }))
+	v = Judge(with(func(s *Situation) { s.CRD, s.Migration, s.WasLeft, s.Paused = nil, nil, true, true }))
 	g.Expect(v.Rule).To(Equal("LeftInEtcd"))
 	g.Expect(v.State).To(Equal(Progressing))
 	g.Expect(v.Reason).To(Equal(v1alpha1.ReasonDeletionFailed))

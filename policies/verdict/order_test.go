@@ -18,7 +18,7 @@ func TestTheOrderOfTheRules(t *testing.T) {
 		names[i] = r.name
 	}
 	g.Expect(names).To(Equal([]string{
-		"Paused", "LeftInEtcd", "NothingStored", "CRDIsGoing", "LeftUnreadable", "AlreadyRemoved", "StillTheStorageVersion",
+		"LeftInEtcd", "Paused", "NothingStored", "CRDIsGoing", "LeftUnreadable", "AlreadyRemoved", "StillTheStorageVersion",
 		"NotOptedIn", "OutOfScope", "NotSeenYet", "NotProved", "NotTrimmed", "OwnershipNotRepaired",
 		"StillServed", "StillWritten", "StillReferenced", "StillStashed", "ReferencesUnknown", "NotBackedUp",
 		"NotSeenQuiet", "StillLanding", "LookedTooEarly", "NotLookedForReferences", "SafeToRemove",

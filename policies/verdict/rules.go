@@ -25,8 +25,8 @@ type rule struct {
 // commit can fix, then what the migration is still doing. Then comes what was asked for beside, and right before the
 // gate opens a last look.
 var rules = []rule{
-	{"Paused", paused, true},
 	{"LeftInEtcd", leftInEtcd, true},
+	{"Paused", paused, true},
 	{"NothingStored", nothingStored, false},
 	{"CRDIsGoing", crdIsGoing, true},
 	{"LeftUnreadable", leftUnreadable, true},
@@ -87,9 +87,13 @@ func paused(s Situation) (Verdict, bool) {
 		fmt.Sprintf("remove the annotation %s from this VersionRemoval", v1alpha1.PausedAnnotation)), s.Paused
 }
 
-// leftInEtcd: the CRD could not be deleted with its objects, and then its finalizer was taken off by hand. Nothing can read them until a
-// CRD comes back.
+// leftInEtcd: the CRD cannot be deleted with its objects, or could not, and then its finalizer was taken off by hand. Nothing can read them
+// until a CRD comes back. It comes before Paused, since the reason is remembered by the status alone.
 func leftInEtcd(s Situation) (Verdict, bool) {
+	if s.CRD != nil && s.CRD.DeletionFailed != "" {
+		return progressing(v1alpha1.ReasonDeletionFailed, fmt.Sprintf("the CRD %s is being deleted, and its objects cannot be: %s", s.Removal.CRDName, s.CRD.DeletionFailed),
+			"make that possible: bring up the conversion webhook, or what the objects' finalizers wait for; without the CRD's own finalizer, its objects stay in etcd where nothing can read them"), true
+	}
 	return progressing(v1alpha1.ReasonDeletionFailed,
 		fmt.Sprintf("there is no CRD %s any more, and the API server could not delete its objects: they may be left in etcd at %s", s.Removal.CRDName, list(s.Removal.Versions)),
 		"bring the CRD back with these versions, and remove them later; or, if no object is left in etcd, delete this VersionRemoval and have it made anew"), s.CRD == nil && s.WasLeft
@@ -102,12 +106,8 @@ func nothingStored(s Situation) (Verdict, bool) {
 		fmt.Sprintf("there is no CRD %s, so nothing that can be read is stored at %s", s.Removal.CRDName, list(s.Removal.Versions))), s.CRD == nil
 }
 
-// crdIsGoing: all objects go with it, if the API server can delete them.
+// crdIsGoing: all objects go with it.
 func crdIsGoing(s Situation) (Verdict, bool) {
-	if s.CRD.DeletionFailed != "" {
-		return progressing(v1alpha1.ReasonDeletionFailed, fmt.Sprintf("the CRD %s is being deleted, and its objects cannot be: %s", s.Removal.CRDName, s.CRD.DeletionFailed),
-			"make that possible: bring up the conversion webhook, or what the objects' finalizers wait for; without the CRD's own finalizer, its objects stay in etcd where nothing can read them"), true
-	}
 	return progressing(v1alpha1.ReasonNotEstablished, fmt.Sprintf("the CRD %s is being deleted", s.Removal.CRDName), ""), s.CRD.Deleting
 }
 
