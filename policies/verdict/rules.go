@@ -90,8 +90,8 @@ func paused(s Situation) (Verdict, bool) {
 // leftInEtcd: the CRD cannot be deleted with its objects, or could not, and then its finalizer was taken off by hand. Nothing can read them
 // until a CRD comes back. It comes before Paused, since the reason is remembered by the status alone.
 func leftInEtcd(s Situation) (Verdict, bool) {
-	if s.CRD != nil && s.CRD.DeletionFailed != "" {
-		return progressing(v1alpha1.ReasonDeletionFailed, fmt.Sprintf("the CRD %s is being deleted, and its objects cannot be: %s", s.Removal.CRDName, s.CRD.DeletionFailed),
+	if why := s.CRD.whyNotDeleted(s.WasLeft); why != "" {
+		return progressing(v1alpha1.ReasonDeletionFailed, fmt.Sprintf("the CRD %s is being deleted, and its objects cannot be: %s", s.Removal.CRDName, why),
 			"make that possible: bring up the conversion webhook, or what the objects' finalizers wait for; without the CRD's own finalizer, its objects stay in etcd where nothing can read them"), true
 	}
 	return progressing(v1alpha1.ReasonDeletionFailed,

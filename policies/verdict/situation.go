@@ -111,6 +111,18 @@ func deletionFailedOf(crd *apiextensionsv1.CustomResourceDefinition) string {
 	return ""
 }
 
+// whyNotDeleted is why the CRD's objects are not deleted with it, empty if nothing is known to be in the way. With each attempt the API server
+// takes back what it said of the one before, so what failed once counts until the CRD is there to stay.
+func (c *CRD) whyNotDeleted(failed bool) string {
+	switch {
+	case c == nil || !c.Deleting:
+		return ""
+	case c.DeletionFailed == "" && failed:
+		return "deleting them failed, and the API server tries again"
+	}
+	return c.DeletionFailed
+}
+
 // State is what a Verdict amounts to. The set is closed.
 type State string
 
