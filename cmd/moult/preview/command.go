@@ -152,7 +152,7 @@ func (p *command) bind(c *cobra.Command) {
 func (p *command) run(ctx context.Context, stdin io.Reader) error {
 	debug.SetGCPercent(400)         // manifests are parsed once and dropped: a third of the time goes into looking for what to keep
 	debug.SetMemoryLimit(320 << 20) // the process takes a sixth more
-	defer p.limit(mostMemory, longest, os.Exit)()
+	defer p.limit(ctx, mostMemory, longest, grace, os.Exit)()
 	report, err := p.preview(ctx, stdin)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -13,10 +14,13 @@ import (
 const (
 	mostMemory = 3 << 30
 	longest    = 10 * time.Minute
+	// grace is for those that hear of a signal: children end, and folders are removed. Who renders charts does not hear.
+	grace = 3 * time.Second
 )
 
-// limit ends the process, as one that failed, if it takes more. What it returns ends the watch.
-func (p *command) limit(memory uint64, longest time.Duration, exit func(int)) (stop func()) {
+// limit ends the process, as one that failed, if it takes more; and one that was interrupted and still runs after the grace. What it returns
+// ends the watch.
+func (p *command) limit(ctx context.Context, memory uint64, longest, grace time.Duration, exit func(int)) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		ticker := time.NewTicker(50 * time.Millisecond)
@@ -26,6 +30,14 @@ func (p *command) limit(memory uint64, longest time.Duration, exit func(int)) (s
 			var why string
 			select {
 			case <-done:
+				return
+			case <-ctx.Done():
+				select {
+				case <-done:
+				case <-time.After(grace):
+					fmt.Fprintln(p.ErrOut, "error: interrupted")
+					exit(cli.ExitInterrupted)
+				}
 				return
 			case <-end:
 				why = fmt.Sprintf("it takes longer than %s", longest)

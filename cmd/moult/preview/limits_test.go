@@ -2,6 +2,7 @@ package preview
 
 import (
 	"bytes"
+	"context"
 	"testing"
 	"time"
 
@@ -24,10 +25,27 @@ func TestAPreviewThatTakesTooMuchIsGivenUp(t *testing.T) {
 			var errOut bytes.Buffer
 			p := &command{Factory: &cli.Factory{ErrOut: &errOut}}
 			ended := make(chan int, 1)
-			stop := p.limit(c.memory, c.longest, func(code int) { ended <- code })
+			stop := p.limit(t.Context(), c.memory, c.longest, time.Hour, func(code int) { ended <- code })
 			defer stop()
 			g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(Equal(cli.ExitError)))
 			g.Expect(errOut.String()).To(ContainSubstring(c.says))
 		})
 	}
+}
+
+// Rendering hears of no signal.
+func TestAnInterruptedPreviewEnds(t *testing.T) {
+	g := NewWithT(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	var errOut bytes.Buffer
+	p := &command{Factory: &cli.Factory{ErrOut: &errOut}}
+	ended := make(chan int, 1)
+	exit := func(code int) { ended <- code }
+
+	interrupt()
+	p.limit(ctx, 1<<60, time.Hour, time.Hour, exit)() // it ends in order
+	defer p.limit(ctx, 1<<60, time.Hour, time.Millisecond, exit)()
+	g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(Equal(cli.ExitInterrupted)))
+	g.Expect(errOut.String()).To(Equal("error: interrupted\n"))
+	g.Consistently(ended, "100ms").ShouldNot(Receive())
 }
