@@ -10,6 +10,11 @@ const (
 	// the CRD with it. They may be left in etcd where nothing can read them.
 	ReasonDeletionFailed = "DeletionFailed"
 
+	// ReasonDeletionUnproved: the CRD is being deleted, or was, and when it was last seen
+	// objects may have been stored at the versions. The API server deletes them
+	// with it, unless its finalizer is taken off.
+	ReasonDeletionUnproved = "DeletionUnproved"
+
 	// ReasonAlreadyRemoved: the versions are gone from the CRD. True.
 	ReasonAlreadyRemoved = "AlreadyRemoved"
 

@@ -33,15 +33,18 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 		s.LastWrite = at.Time
 	}
 	ready := meta.FindStatusCondition(removal.Status.Conditions, "Ready")
-	s.WasLeft = ready != nil && ready.Reason == v1alpha1.ReasonDeletionFailed
+	if ready != nil {
+		s.Before = ready.Reason
+	}
 	if removal.Status.ObservedGeneration == removal.Generation {
 		s.Noted = verdict.Noted(removal.Status.Warnings)
-		s.FoundFailed = ready != nil && (s.WasLeft || ready.Reason == v1alpha1.ReasonObjectsFailed)
+		s.FoundFailed = slices.Contains([]string{v1alpha1.ReasonDeletionFailed, v1alpha1.ReasonDeletionUnproved, v1alpha1.ReasonObjectsFailed}, s.Before)
 	}
 	crd, err := read(ctx, removal.Spec.CRDName)
 	switch {
 	case isGone(err, removal.Spec.CRDName):
 		r.forget(client.ObjectKeyFromObject(removal))
+		s.LeftBeside = s.Before == "" && r.states.leftBeside(removal)
 		return nil, s, nil
 	case err != nil:
 		return nil, s, err

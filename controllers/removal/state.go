@@ -17,6 +17,7 @@ import (
 type stateStore struct {
 	mu     sync.Mutex
 	states map[types.NamespacedName]*state
+	left   map[types.NamespacedName]string // the CRD of each that found that objects may be left without it
 }
 
 type state struct {
@@ -41,7 +42,38 @@ type answer struct {
 	proof      *v1alpha1.ProofStatus // nil if the versions were not found safe
 }
 
-func newStateStore() *stateStore { return &stateStore{states: map[types.NamespacedName]*state{}} }
+func newStateStore() *stateStore {
+	return &stateStore{states: map[types.NamespacedName]*state{}, left: map[types.NamespacedName]string{}}
+}
+
+// leaves notes whether a VersionRemoval found that objects may be left without their CRD.
+func (s *stateStore) leaves(removal *v1alpha1.VersionRemoval, found bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.left, client.ObjectKeyFromObject(removal))
+	if found {
+		s.left[client.ObjectKeyFromObject(removal)] = removal.Spec.CRDName
+	}
+}
+
+// leftBeside reports whether another VersionRemoval of the CRD in the namespace found so. Another team's is not asked: it would hold this gate.
+func (s *stateStore) leftBeside(removal *v1alpha1.VersionRemoval) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, crd := range s.left {
+		if crd == removal.Spec.CRDName && name.Namespace == removal.Namespace && name.Name != removal.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// gone drops a VersionRemoval that no longer exists.
+func (s *stateStore) gone(name types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.left, name)
+}
 
 // request returns what a VersionRemoval as it is now asks for, and the CRD that its
 // name was about before, if that was another one. What an earlier process has found

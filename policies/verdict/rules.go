@@ -25,7 +25,7 @@ type rule struct {
 // commit can fix, then what the migration is still doing. Then comes what was asked for beside, and right before the
 // gate opens a last look.
 var rules = []rule{
-	{"LeftInEtcd", leftInEtcd, true},
+	{LeftInEtcd, leftInEtcd, true},
 	{"Paused", paused, true},
 	{"NothingStored", nothingStored, false},
 	{"CRDIsGoing", crdIsGoing, true},
@@ -53,6 +53,8 @@ var rules = []rule{
 
 // The rules that others ask about, by their names.
 const (
+	// LeftInEtcd: objects may be left in etcd without their CRD.
+	LeftInEtcd = "LeftInEtcd"
 	// NotSeenYet: the migration has not looked at the CRD as it is now.
 	NotSeenYet = "NotSeenYet"
 	// OwnershipNotRepaired: managedFields still name a version that is to go, or were not looked at.
@@ -87,16 +89,22 @@ func paused(s Situation) (Verdict, bool) {
 		fmt.Sprintf("remove the annotation %s from this VersionRemoval", v1alpha1.PausedAnnotation)), s.Paused
 }
 
-// leftInEtcd: the CRD cannot be deleted with its objects, or could not, and then its finalizer was taken off by hand. Nothing can read them
-// until a CRD comes back. It comes before Paused, since the reason is remembered by the status alone.
+// leftInEtcd: the CRD cannot be deleted with its objects, or was not seen to be. A CRD whose finalizer is taken off goes without them,
+// and nothing can read them until it comes back. It comes before Paused, since the reason is remembered by the status alone.
 func leftInEtcd(s Situation) (Verdict, bool) {
-	if why := s.CRD.whyNotDeleted(s.WasLeft); why != "" {
+	const orAnew = "or, if no object is left in etcd, delete the VersionRemovals of this CRD and have them made anew"
+	if why := s.CRD.whyNotDeleted(s.Before == v1alpha1.ReasonDeletionFailed); why != "" {
 		return progressing(v1alpha1.ReasonDeletionFailed, fmt.Sprintf("the CRD %s is being deleted, and its objects cannot be: %s", s.Removal.CRDName, why),
 			"make that possible: bring up the conversion webhook, or what the objects' finalizers wait for; without the CRD's own finalizer, its objects stay in etcd where nothing can read them"), true
 	}
-	return progressing(v1alpha1.ReasonDeletionFailed,
-		fmt.Sprintf("there is no CRD %s any more, and the API server could not delete its objects: they may be left in etcd at %s", s.Removal.CRDName, list(s.Removal.Versions)),
-		"bring the CRD back with these versions, and remove them later; or, if no object is left in etcd, delete this VersionRemoval and have it made anew"), s.CRD == nil && s.WasLeft
+	if s.Before == v1alpha1.ReasonDeletionFailed {
+		return progressing(v1alpha1.ReasonDeletionFailed,
+			fmt.Sprintf("there is no CRD %s any more, and the API server could not delete its objects: they may be left in etcd at %s", s.Removal.CRDName, list(s.Removal.Versions)),
+			"bring the CRD back with these versions, and remove them later; "+orAnew), s.CRD == nil
+	}
+	return progressing(v1alpha1.ReasonDeletionUnproved,
+		fmt.Sprintf("there is no CRD %s any more, and its objects were not proved free of %s: if its finalizer was taken off, they are left in etcd", s.Removal.CRDName, list(s.Removal.Versions)),
+		"if so, bring the CRD back with these versions, and remove them later; "+orAnew), s.CRD == nil && s.mayBeLeft()
 }
 
 // nothingStored: first install, fresh cluster, restore. A gate that waited here
@@ -106,8 +114,12 @@ func nothingStored(s Situation) (Verdict, bool) {
 		fmt.Sprintf("there is no CRD %s, so nothing that can be read is stored at %s", s.Removal.CRDName, list(s.Removal.Versions))), s.CRD == nil
 }
 
-// crdIsGoing: all objects go with it.
+// crdIsGoing: all objects go with it, if the API server has its way.
 func crdIsGoing(s Situation) (Verdict, bool) {
+	if s.Before == "" || s.mayBeLeft() {
+		return progressing(v1alpha1.ReasonDeletionUnproved, fmt.Sprintf("the CRD %s is being deleted, and it is not proved that no object is stored at %s", s.Removal.CRDName, list(s.Removal.Versions)),
+			"let the API server delete the objects with it; without the CRD's own finalizer, they stay in etcd where nothing can read them"), s.CRD.Deleting
+	}
 	return progressing(v1alpha1.ReasonNotEstablished, fmt.Sprintf("the CRD %s is being deleted", s.Removal.CRDName), ""), s.CRD.Deleting
 }
 

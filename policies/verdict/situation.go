@@ -33,8 +33,10 @@ type Situation struct {
 	Remembered *v1alpha1.ProofStatus
 	// FoundFailed reports whether the verdict was last that objects failed, perhaps by an earlier process.
 	FoundFailed bool
-	// WasLeft reports whether the verdict was last that the objects of the CRD could not be deleted with it.
-	WasLeft bool
+	// Before is the reason of the verdict before, perhaps by an earlier process; empty if there was none.
+	Before string
+	// LeftBeside reports whether another VersionRemoval of the CRD found that objects may be left without it.
+	LeftBeside bool
 	// LastWrite is the latest write at one of the versions seen before; zero if
 	// none was.
 	LastWrite time.Time
@@ -121,6 +123,18 @@ func (c *CRD) whyNotDeleted(failed bool) string {
 		return "deleting them failed, and the API server tries again"
 	}
 	return c.DeletionFailed
+}
+
+// afterProof are the reasons of verdicts that leave no object at the versions: none was there, or it is proved.
+var afterProof = []string{
+	v1alpha1.ReasonNothingStored, v1alpha1.ReasonAlreadyRemoved, v1alpha1.ReasonSafeToRemove, v1alpha1.ReasonNotEstablished,
+	v1alpha1.ReasonRepairingOwnership, v1alpha1.ReasonOwnershipWouldBeLost, v1alpha1.ReasonStillServed, v1alpha1.ReasonStillWritten,
+	v1alpha1.ReasonStillReferenced, v1alpha1.ReasonStillStashed, v1alpha1.ReasonReferencesUnknown, v1alpha1.ReasonNotBackedUp,
+}
+
+// mayBeLeft reports whether objects may have been stored at the versions when the CRD was last looked at.
+func (s Situation) mayBeLeft() bool {
+	return s.LeftBeside || s.Before != "" && !slices.Contains(afterProof, s.Before)
 }
 
 // State is what a Verdict amounts to. The set is closed.
