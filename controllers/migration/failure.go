@@ -3,6 +3,7 @@ package migration
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -53,9 +54,16 @@ func failure(reason, public, more string, args ...any) *plan.Failure {
 	return &plan.Failure{Reason: reason, Public: public, Message: public + words.Clip(fmt.Sprintf(more, args...), maxFailure)}
 }
 
+// refusedTo finds the verb, the resource and the group in what the API server says of a missing permission
+// (k8s.io/apiserver pkg/endpoints/handlers/responsewriters, forbiddenMessage).
+var refusedTo = regexp.MustCompile(`cannot (\S+) resource "([^"]+)" in API group "([^"]*)"`)
+
 func stoppedFailure(crd *apiextensionsv1.CustomResourceDefinition, t rewrite.Result, stopped *rewrite.Stopped) *plan.Failure {
 	switch stopped.Cause {
 	case rewrite.Forbidden:
+		if refused := refusedTo.FindStringSubmatch(stopped.Err.Error()); len(refused) > 3 && refused[2] != crd.Spec.Names.Plural {
+			return forbiddenFailure(stopped.Err, refused[3], refused[2], refused[1])
+		}
 		return forbiddenFailure(stopped.Err, crd.Spec.Group, crd.Spec.Names.Plural, "get", "list", "patch")
 	case rewrite.ConversionUnavailable:
 		held := failure(v1alpha1.ReasonConversionUnavailable, fmt.Sprintf(conversionUnavailable, webhookName(crd)), ": %v", stopped.Err)

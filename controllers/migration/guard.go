@@ -75,7 +75,7 @@ func (p pruned) Lost(_ context.Context, objects []map[string]any) (all [][]strin
 		_, version, _ := strings.Cut((&unstructured.Unstructured{Object: object}).GetAPIVersion(), "/")
 		lost, err := p.LostFrom(object, version)
 		if err != nil {
-			return nil, &rewrite.Stopped{Cause: rewrite.Unavailable, Err: err}
+			return nil, rewrite.StoppedBy(err)
 		}
 		all = append(all, lost)
 	}
@@ -121,7 +121,7 @@ func (r *Reconciler) fieldsOf(ctx context.Context, name string) (f *fields, err 
 		return nil, unknownFields(large)
 	}
 	if unread != nil {
-		return nil, &rewrite.Stopped{Cause: rewrite.Unavailable, Err: fmt.Errorf("reading the schemas of %s: %w", name, unread)}
+		return nil, rewrite.StoppedBy(fmt.Errorf("reading the schemas of %s: %w", name, unread))
 	}
 	return f, err
 }

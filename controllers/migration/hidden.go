@@ -30,7 +30,7 @@ func (n named) Lost(_ context.Context, objects []map[string]any) (all [][]string
 	for _, object := range objects {
 		fields, err := n.MayHave(object, entriesOf(object), n.version)
 		if err != nil {
-			return nil, &rewrite.Stopped{Cause: rewrite.Unavailable, Err: err}
+			return nil, rewrite.StoppedBy(err)
 		}
 		all = append(all, fields)
 	}

@@ -113,7 +113,7 @@ func who(mutators []string) string {
 	if len(mutators) > 0 {
 		return "a mutating webhook or policy (most likely " + strings.Join(mutators, " or ") + ")"
 	}
-	return "something (look for a mutating admission webhook or policy)"
+	return "something (look for a mutating admission webhook or policy, or for API servers that encrypt with different keys)"
 }
 
 // mutators are the mutating webhooks and policies that are called for updates of a CRD's objects. The error is that there may be others.

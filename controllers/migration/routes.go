@@ -157,7 +157,7 @@ func (r *Reconciler) unchanged(ctx context.Context, crd *apiextensionsv1.CustomR
 		err = takenBack(r.allowed(crd), r.allowed(now))
 	}
 	if err != nil {
-		return &rewrite.Stopped{Cause: rewrite.Unavailable, Err: err}
+		return rewrite.StoppedBy(err)
 	}
 	return nil
 }

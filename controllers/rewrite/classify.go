@@ -33,6 +33,14 @@ type Stopped struct {
 	Err   error
 }
 
+// StoppedBy is the error of a walk that ends because a request beside the objects' own was not answered.
+func StoppedBy(err error) *Stopped {
+	if IsForbidden(err) {
+		return &Stopped{Cause: Forbidden, Err: err}
+	}
+	return &Stopped{Cause: Unavailable, Err: err}
+}
+
 func (s *Stopped) Error() string { return fmt.Sprintf("%s: %v", s.Cause, s.Err) }
 func (s *Stopped) Unwrap() error { return s.Err }
 

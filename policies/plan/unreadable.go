@@ -15,6 +15,9 @@ func Remedy(why string) string {
 		version = version[strings.LastIndex(version, "/")+1:]
 		return fmt.Sprintf("it is stored at %s, which the CRD does not have any more: put %[1]s back into spec.versions with served: false, and keep it there until all objects are migrated", version)
 	}
+	if strings.Contains(why, "not transformable") { // k8s.io/apiserver pkg/storage/etcd3, for what is encrypted with a key that it lacks
+		return "put the key that it was encrypted with back into the EncryptionConfiguration of every API server, and delete nothing"
+	}
 	if strings.Contains(why, "conversion webhook for") {
 		return "bring the conversion webhook up, or correct what it answers for the object"
 	}
