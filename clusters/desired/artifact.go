@@ -32,7 +32,7 @@ func (f *follower) artifactOf(from delivery.Reference) (generatedArtifact, error
 	made := f.artifactsNamed(from)
 	switch {
 	case len(made) == 0:
-		return generatedArtifact{}, errors.New("no ArtifactGenerator in this repository makes it")
+		return generatedArtifact{}, errors.New("no ArtifactGenerator that is followed makes it")
 	case len(made) > 1:
 		return generatedArtifact{}, errors.New("several ArtifactGenerators make it")
 	}

@@ -28,6 +28,9 @@ func Follow(ctx context.Context, t *repository.Tree, entry string, o Options) (*
 	if entry == "" {
 		f.cluster.Name = t.Name
 	}
+	if o.Guessed {
+		f.known.Beside = flux.BesideIn(tree)
+	}
 	first, err := f.entry(ctx, entry)
 	if err != nil && o.Guessed && entry != "" && ctx.Err() == nil {
 		first, err = f.failedEntry(entry, err), nil

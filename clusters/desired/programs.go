@@ -17,7 +17,7 @@ func (f *follower) findPrograms(object *delivery.Object, u *delivery.Unit) {
 		f.rights = rights.Of(objectsOf(f.cluster))
 	}
 	if why, fingerprint := f.program(f.rights, object, u); why != "" {
-		f.cluster.Unseen = append(f.cluster.Unseen, delivery.Unseen{Name: delivery.WithoutHash(kinds.NameOf(object, u)), By: object, Why: why, Fingerprint: fingerprint})
+		f.cluster.Unseen = append(f.cluster.Unseen, delivery.Unseen{Name: delivery.WithoutHash(kinds.NameOf(object, u)), By: object, Why: why, Runs: true, Fingerprint: fingerprint})
 	}
 }
 
@@ -58,6 +58,7 @@ func (f *follower) program(r *rights.Rights, object *delivery.Object, u *deliver
 			continue
 		}
 		p := f.newFingerprint()
+		p.objects[object.Unstructured] = true // what takes from a Secret of its own name does not make it
 		p.Write("runs", fmt.Sprint(object.Field("spec", "replicas") != int64(0)))
 		for _, container := range append(pod.Entries("initContainers"), containers...) {
 			for _, says := range []string{"image", "command", "args", "env", "envFrom"} {

@@ -118,6 +118,8 @@ type Unseen struct {
 	// Settled is another one, by what is the same whatever only a cluster knows. It takes time, so it is asked only if the first differs. The
 	// error says why there is none; nil for what has none.
 	Settled func() (string, error)
+	// Runs: it is a program, and makes them by itself.
+	Runs bool
 	// Offline: it would be fetched if that were not forbidden.
 	Offline bool
 }

@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/words"
 )
 
 // conclude takes the worst there is for the verdict, and says it.
-func (r *Report) conclude() {
+func (r *Report) conclude(changed []string) {
 	r.Verdict = Safe
 	for _, f := range r.Findings {
 		if v := verdictOfFinding(f); worse(v, r.Verdict) {
@@ -24,11 +25,12 @@ func (r *Report) conclude() {
 			}
 		}
 	}
-	r.Sentence = r.sentence()
+	r.Sentence = r.sentence(changed)
 }
 
-// sentence names what decided: the CRDs in the clusters, or else the first finding.
-func (r *Report) sentence() string {
+// sentence names what decided: the CRDs in the clusters, or else a finding. Of what follows from a change, one about a file that changes says it
+// best.
+func (r *Report) sentence(changed []string) string {
 	if n := int64(r.acknowledged()); r.Verdict == Safe && n > 0 {
 		return fmt.Sprintf("nothing that is known breaks, and %s %s acknowledged", words.Count(n, "unknown thing"), words.Agree(n, "is", "are"))
 	}
@@ -54,12 +56,11 @@ func (r *Report) sentence() string {
 	if len(decided) > 0 {
 		return words.FewClauses(decided, 1)
 	}
-	for _, f := range r.Findings {
-		if verdictOfFinding(f) == r.Verdict {
-			return f.Why
-		}
+	deciding := slices.DeleteFunc(slices.Clone(r.Findings), func(f finding.Finding) bool { return verdictOfFinding(f) != r.Verdict })
+	if len(deciding) == 0 {
+		return string(r.Verdict)
 	}
-	return string(r.Verdict)
+	return deciding[max(0, slices.IndexFunc(deciding, func(f finding.Finding) bool { return slices.Contains(changed, f.Place.File) }))].Why
 }
 
 // acknowledged counts what is not known and counts as safe, because a person has acknowledged it.

@@ -10,6 +10,7 @@ import (
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/preview"
+	"github.com/moult-dev/moult/policies/rollout"
 	"github.com/moult-dev/moult/policies/snapshot"
 )
 
@@ -88,4 +89,12 @@ func TestACRDThatAToolAppliedStaysInTheCluster(t *testing.T) {
 			NewWithT(t).Expect(r.CRDs[0].Clusters[0].Reason).To(Equal(c.want))
 		})
 	}
+}
+
+// Of what follows from a change, a finding about the changed file says it best.
+func TestTheHeadlineIsAboutAFileThatChanges(t *testing.T) {
+	of := func(file string) finding.Finding {
+		return finding.Finding{Rule: rollout.UnseenChanged, Severity: finding.Warning, Place: finding.Place{File: file}, Why: file + " is not seen"}
+	}
+	NewWithT(t).Expect(preview.Make(preview.Input{Changed: []string{"b"}, Findings: []finding.Finding{of("a"), of("b")}}).Sentence).To(Equal("b is not seen"))
 }

@@ -27,6 +27,8 @@ type Input struct {
 	// MayBeApplied reports whether somebody may apply a file that nothing in the repository leads to, by its name; nil
 	// if that is impossible, because the entry points are named.
 	MayBeApplied func(file string) bool
+	// Changed are the files that change, by their names.
+	Changed []string
 	// Unread are the files that change and that nothing which may be applied is made of, by their names.
 	Unread []string
 	// Findings are those of the caller.

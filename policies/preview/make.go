@@ -36,7 +36,7 @@ func Make(in Input) Report {
 	r.addManifests(in.Manifests, in.MayBeApplied)
 	r.Findings = together(r.Findings, len(in.Clusters))
 	r.soften()
-	r.conclude()
+	r.conclude(in.Changed)
 	return r
 }
 

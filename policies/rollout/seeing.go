@@ -12,6 +12,8 @@ const andGive = ", and give the result to the preview with --base FILE --head FI
 // seeing is what to do to see what a source brings.
 func seeing(u delivery.Unseen) string {
 	switch {
+	case u.Runs:
+		return "see what both releases of the program do with CRDs; if that is nothing, or right, acknowledge it in .moult.yaml"
 	case u.Offline:
 		return "leave out --offline, so that what it is made of is fetched"
 	case strings.Contains(u.Why, "--cluster-secrets"):

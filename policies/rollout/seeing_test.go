@@ -14,6 +14,7 @@ func TestTheAdviceIsTheFlagThatAnswers(t *testing.T) {
 	g := NewWithT(t)
 	by := delivery.Wrap(map[string]any{"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet"})
 	g.Expect(seeing(delivery.Unseen{By: by, Offline: true})).To(HavePrefix("leave out --offline"))
+	g.Expect(seeing(delivery.Unseen{By: by, Runs: true, Offline: true})).To(ContainSubstring("acknowledge it in .moult.yaml"), "nothing renders what a program does")
 	g.Expect(seeing(delivery.Unseen{By: by, Why: "name their Secrets with --cluster-secrets"})).To(ContainSubstring("--cluster-secrets FILE"))
 }
 

@@ -33,7 +33,7 @@ func unseenChanged(s *situation) []finding.Finding {
 	}
 	for _, u := range s.head.Unseen {
 		switch was, there := before[u.Name]; {
-		case !there && s.losesOnlyOthers(u):
+		case !there && (s.losesOnlyOthers(u) || isOfUnseen(s.head, u, s.base)):
 		case !there && unitBy(s.base, u) != nil:
 			add(u, u.By, "could be seen before this change and cannot any more, so what CRDs it brings is not known")
 		case !there:
@@ -43,11 +43,18 @@ func unseenChanged(s *situation) []finding.Finding {
 		}
 	}
 	for _, u := range s.base.Unseen {
-		if _, there := after[u.Name]; !there {
+		if _, there := after[u.Name]; !there && !isOfUnseen(s.base, u, s.head) {
 			add(u, unitBy(s.head, u), "no longer exists, or can be seen from now on; it is not known which CRDs it brought")
 		}
 	}
 	return append(findings, inputsChanged(s)...)
+}
+
+// isOfUnseen reports whether a source is in a unit that cannot be seen on the other side, which is reported.
+func isOfUnseen(c *delivery.Cluster, source delivery.Unseen, other *delivery.Cluster) bool {
+	return slices.ContainsFunc(c.Units, func(u *delivery.Unit) bool {
+		return u.By != nil && u.By != source.By && slices.Contains(u.Objects, source.By) && isUnseen(other, u)
+	})
 }
 
 // becomes says what becomes of a source. A file stands for all that is made of it.

@@ -14,11 +14,13 @@ type Objects struct {
 
 	// Templated are those into which Flux puts values that cannot be known.
 	Templated map[*delivery.Object]bool
+	// Beside are objects that no unit has, nil where none are looked for.
+	Beside *Beside
 }
 
 // ObjectsOf are those of a cluster, all of them known.
 func ObjectsOf(c *delivery.Cluster) Objects {
-	return Objects{c, map[*delivery.Object]bool{}}
+	return Objects{Cluster: c, Templated: map[*delivery.Object]bool{}}
 }
 
 // Source is one of Flux's among the objects seen so far; without a namespace it may be in any.
@@ -64,12 +66,16 @@ func (o Objects) SourceIsHere(from delivery.Reference) (elsewhere, pinned string
 
 // known is a source among the objects seen so far, nil if there is none or if some of it is not known.
 func (o Objects) known(kind string, to delivery.Reference) *delivery.Object {
-	for _, object := range o.Named(kind, to.Namespace, to.Name) {
+	named := o.Named(kind, to.Namespace, to.Name)
+	for _, object := range named {
 		if object.Is("source.toolkit.fluxcd.io", kind) && !o.Templated[object] {
 			return object
 		}
 	}
-	return nil
+	if len(named) > 0 {
+		return nil
+	}
+	return o.Beside.source(kind, to)
 }
 
 // IgnoredFor is what source-controller leaves out of what a Kustomization is built from: by the .sourceignore files of the

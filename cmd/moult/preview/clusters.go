@@ -17,7 +17,7 @@ import (
 
 // input gathers everything the report is made of.
 func (p *command) input(ctx context.Context, s *sides) (preview.Input, error) {
-	in := preview.Input{Base: p.base, Head: p.head, LabelKey: p.LabelKey, Now: time.Now(), MaxAge: p.maxAge}
+	in := preview.Input{Base: p.base, Head: p.head, LabelKey: p.LabelKey, Now: time.Now(), MaxAge: p.maxAge, Changed: s.following.Changed}
 	var err error
 	if in.Acknowledgements, in.Findings, err = p.acknowledgements(s, in.Now); err != nil {
 		return in, err

@@ -65,6 +65,8 @@ func TestMostProgramsMakeNoCRDs(t *testing.T) {
 		"in another namespace":     inHub(anOperator + strings.Replace(mayMakeCRDs, "name: o, namespace: o", "name: o, namespace: p", 1)),
 		"the right to change some": inHub(anOperator + strings.Replace(mayMakeCRDs, "create", "update", 1)),
 		"the right to do all":      inHub(anOperator + strings.Replace(aBinding, "{kind: ClusterRole, name: o}", "{kind: ClusterRole, name: cluster-admin}", 1)),
+		"a label beside a Secret of the program's own name": inHub(strings.NewReplacer("apps/v1", "example.com/v1", "Deployment", "Set", "namespace: o}", "namespace: o, labels: {v: 1.0.0}}", "o:1.0.0", "o", "containers:", "volumes: [{secret: {secretName: o}}], containers:").
+			Replace(anOperator) + mayMakeCRDs),
 		"a Composition of buckets": bump("hub/x.yaml", "apiVersion: example.com/v1\nkind: XMonitoring\nmetadata: {name: x}\nspec: {version: 1.0.0}\n", files{
 			"hub/c.yaml": strings.NewReplacer("helm.crossplane.io", "s3.aws.upbound.io", "Release", "Bucket").Replace(aComposition), "clusters/a/k.yaml": fluxTo("./hub", ""),
 		}),
