@@ -49,7 +49,7 @@ func (r *Reconciler) report(ctx context.Context, crd *apiextensionsv1.CustomReso
 		}
 		return err
 	}
-	if fresh := r.states.tellsReason(crd.Name, after.Reason, o.Now); fresh && (before == nil || before.Reason != after.Reason) {
+	if fresh := r.states.tellsReason(crd.Name, after.Reason, after.Message, o.Now); fresh && (before == nil || before.Reason != after.Reason) {
 		ctrl.LoggerFrom(ctx).Info(d.Sentence, "crd", crd.Name, "generation", o.Generation, "reason", d.Reason)
 		r.event(crd, d.Reason, "%s", d.Sentence)
 	}
@@ -74,7 +74,7 @@ func (r *Reconciler) worthWriting(name string, now time.Time, before, after apie
 	if before.Status != after.Status || before.Reason != after.Reason {
 		return !r.states.isEcho(name, after.Reason, now)
 	}
-	if before.Message == after.Message {
+	if before.Message == after.Message || r.states.isEchoOf(name, after.Message, now) {
 		return false
 	}
 	was, counted := v1alpha1.ParseProgress(before.Message)

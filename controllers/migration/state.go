@@ -34,8 +34,9 @@ type state struct {
 
 	labelOrigin labelorigin.Verdict // what was last told of the opt-in label
 	progressAt  time.Time           // when progress was last written to the condition
-	reason      string              // the last reason that was written
-	reasonAt    time.Time           // when it was written last
+	reason      string              // the last reason that was written, and its message
+	message     string
+	reasonAt    time.Time // when it was written last
 
 	inTree      string    // what was last seen of the in-tree migrator, empty while it is not at work
 	inTreeAt    time.Time // since when
@@ -171,10 +172,11 @@ func (s *StateStore) tellsProgress(crd string, now time.Time) (due bool) {
 	return due
 }
 
-// tellsReason notes that a reason is written now and reports whether it is another
-// one than the last.
-func (s *StateStore) tellsReason(crd, reason string, now time.Time) (fresh bool) {
-	s.with(crd, func(known *state) { fresh, known.reason, known.reasonAt = known.reason != reason, reason, now })
+// tellsReason notes that a reason is written now, with its message, and reports whether it is another one than the last.
+func (s *StateStore) tellsReason(crd, reason, message string, now time.Time) (fresh bool) {
+	s.with(crd, func(known *state) {
+		fresh, known.reason, known.message, known.reasonAt = known.reason != reason, reason, message, now
+	})
 	return fresh
 }
 
@@ -182,5 +184,11 @@ func (s *StateStore) tellsReason(crd, reason string, now time.Time) (fresh bool)
 // not up to date yet, or another process of ours writes, too. Two that answer each other at once would never stop.
 func (s *StateStore) isEcho(crd, reason string, now time.Time) (echo bool) {
 	s.with(crd, func(known *state) { echo = known.reason == reason && now.Sub(known.reasonAt) < progressInterval })
+	return echo
+}
+
+// isEchoOf is isEcho of a message, which another process words otherwise: it may have other settings.
+func (s *StateStore) isEchoOf(crd, message string, now time.Time) (echo bool) {
+	s.with(crd, func(known *state) { echo = known.message == message && now.Sub(known.reasonAt) < progressInterval })
 	return echo
 }
