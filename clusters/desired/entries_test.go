@@ -34,6 +34,15 @@ func TestEntryPointsThatNobodyHasNamed(t *testing.T) {
 				"clusters/b/apps/a.yaml": flux("a", "path: ./apps"), "clusters/b/infra/i.yaml": flux("i", "path: ./infra"), "apps/x.yaml": configMap("x"), "infra/x.yaml": aHelmRepository,
 			}, ".", []string{"clusters/a", "clusters/b/apps", "clusters/b/infra"},
 		},
+		"files that a kustomization above is built of": {
+			files{"boot/root/kustomization.yaml": "resources: [apps/a.yaml]\nnamespace: argocd\n", "boot/root/apps/a.yaml": app("a", "source: {path: c}"), "c/x.yaml": configMap("x")}, ".", []string{"boot/root"},
+		},
+		"files of which a kustomization above has some": {
+			files{
+				"boot/root/kustomization.yaml": "resources: [apps/a.yaml]\n", "boot/root/apps/a.yaml": app("a", "source: {path: c}"), "boot/root/apps/b.yaml": app("b", "source: {path: c}"),
+				"c/x.yaml": configMap("x"),
+			}, ".", []string{"boot/root/apps"},
+		},
 		"one opened at the folder around them": {
 			files{".git/HEAD": "", "clusters/production/a.yaml": flux("a", "path: ./apps"), "clusters/staging/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x")},
 			"clusters", []string{"production", "staging"},

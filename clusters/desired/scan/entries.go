@@ -2,6 +2,7 @@ package scan
 
 import (
 	"bytes"
+	"cmp"
 	"io/fs"
 	"maps"
 	"os"
@@ -235,11 +236,27 @@ func (e *entryPoints) aroundHolders() (all []string) {
 			return len(around[dir]) > 0 || slices.ContainsFunc(e.targets, func(target string) bool { return files.Inside(dir, target) })
 		})
 		if len(outermost) == 0 {
-			outermost = []string{holder}
+			outermost = []string{e.builtBy(holder)}
 		}
 		all = append(all, outermost...)
 	}
 	return all
+}
+
+// builtBy is the only folder above a holder whose kustomization is built of all files of the holder, else the holder itself. What it adds, as
+// a namespace, is part of what is applied.
+func (e *entryPoints) builtBy(holder string) string {
+	above := ""
+	for dir, parts := range e.kustomized {
+		built := slices.DeleteFunc(slices.Clone(e.files[holder]), func(file string) bool { return !slices.Contains(parts, file) })
+		switch {
+		case dir == holder, len(built) > 0 && (above != "" || len(built) < len(e.files[holder])):
+			return holder
+		case len(built) > 0 && dir != e.tree.Dir && files.Inside(holder, dir):
+			above = dir
+		}
+	}
+	return cmp.Or(above, holder)
 }
 
 // appliedAlone is the only file of a holder, if it lies beside a kustomization and none is built of it. A person applies such a file
