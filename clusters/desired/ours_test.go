@@ -164,8 +164,15 @@ func TestOnlyTheFolderBesideTheOwnAddressCounts(t *testing.T) {
 	g.Expect(fingerprint(schema, one)).To(Equal(fingerprint(schema, other)))
 	deployment := "apiVersion: gitops.kluctl.io/v1beta1\nkind: KluctlDeployment\nmetadata: {name: k}\nspec: {source: {git: {url: 'https://git/ours', path: entry}}}\n"
 	g.Expect(fingerprint(deployment, one)).NotTo(Equal(fingerprint(deployment, other)), "its folder may take another one")
-	everywhere := strings.ReplaceAll(instance, "PATH", "./none")
-	g.Expect(fingerprint(everywhere, one)).NotTo(Equal(fingerprint(everywhere, other)))
+	for _, path := range []string{"'./${cluster}'", "."} {
+		everywhere := strings.ReplaceAll(instance, "PATH", path)
+		g.Expect(fingerprint(everywhere, one)).NotTo(Equal(fingerprint(everywhere, other)), path)
+	}
+	artifact := strings.NewReplacer("GitRepository", "OCIRepository", "PATH", "./none").Replace(instance)
+	g.Expect(fingerprint(artifact, one)).NotTo(Equal(fingerprint(artifact, other)), "it has other folders")
+	nowhere := strings.ReplaceAll(instance, "PATH", "./none")
+	g.Expect(fingerprint(nowhere, one)).To(Equal(fingerprint(nowhere, other)), "the sync fails")
+	g.Expect(fingerprint(nowhere, files{"none/x.yaml": crd("x")})).NotTo(Equal(fingerprint(nowhere, one)), "until there is such a folder")
 }
 
 // A Kustomization without a path, in an entry point that was found, is a base that others complete. Named, it is what it says.

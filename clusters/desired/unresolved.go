@@ -121,9 +121,12 @@ func (f *follower) hideOurs(h *hidden, by *delivery.Object) {
 				continue
 			}
 			withPath[at.String()] = true
-			if dir := f.tree.Folder(path); dir == "" || dir == f.tree.Root {
+			switch dir := f.tree.Folder(path); {
+			case dir == "" && v["kind"] == "GitRepository" && !strings.ContainsAny(path, "${"):
+				h.add(f.tree.Absolute(path)) // no such folder, so the sync fails until there is one
+			case dir == "" || dir == f.tree.Root:
 				h.widen(files.Wires)
-			} else if !f.isBuilt(dir) {
+			case !f.isBuilt(dir):
 				h.add(dir)
 			}
 		}
