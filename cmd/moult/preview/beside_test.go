@@ -18,6 +18,9 @@ func TestASourceBesideAGuessedEntryPointIsFound(t *testing.T) {
 		source = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: charts, namespace: flux-system}\nspec: {url: 'https://charts.invalid'}\n"
 		unseen = "HelmRepository flux-system/charts is not in this repository"
 	)
+	ofValues := func(version string) string {
+		return strings.NewReplacer("version:", "sourceRef: {kind: HelmRepository, name: charts, namespace: flux-system}, version:", "spec: {chart", "spec: {valuesFrom: [{kind: ConfigMap, name: c}], chart").Replace(release(version))
+	}
 	with := func(more files) overlooked {
 		c := bump("apps/w/h.yaml", strings.Replace(release("1.0.0"), "version:", "sourceRef: {kind: HelmRepository, name: charts, namespace: flux-system}, version:", 1),
 			files{"clusters/a/k.yaml": fluxTo("./apps/w", "")})
@@ -34,7 +37,14 @@ func TestASourceBesideAGuessedEntryPointIsFound(t *testing.T) {
 		"two that do not":          {with(files{"repos/r.yaml": source, "other/r.yaml": strings.Replace(source, "charts.invalid", "other.invalid", 1)}), nil, unseen},
 		"one of another namespace": {with(files{"repos/r.yaml": strings.Replace(source, "flux-system", "other", 1)}), nil, unseen},
 		"an example":               {with(files{"docs/r.yaml": source}), nil, unseen},
-		"a named entry point":      {with(files{"repos/r.yaml": source}), []string{"--entry", "clusters/a"}, unseen},
+		"values without a namespace, as a kustomization makes them": {
+			overlooked{
+				common: files{"apps/w/kustomization.yaml": "resources: [h.yaml, r.yaml]\nconfigMapGenerator: [{name: c, literals: ['values.yaml=a: b']}]\ngeneratorOptions: {disableNameSuffixHash: true}\n", "apps/w/r.yaml": source},
+				base:   files{"apps/w/h.yaml": ofValues("1.0.0")}, head: files{"apps/w/h.yaml": ofValues("2.0.0")},
+			},
+			[]string{"--entry", "apps/w"}, "v1alpha1",
+		},
+		"a named entry point": {with(files{"repos/r.yaml": source}), []string{"--entry", "clusters/a"}, unseen},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := c.write(t)
