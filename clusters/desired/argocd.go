@@ -53,8 +53,7 @@ func (f *follower) argoCDSource(ctx context.Context, u *delivery.Unit, d deliver
 		return
 	case source.Field("plugin") != nil:
 		u.Unseen = "it is rendered by a plugin"
-		f.hiddenOf(u).add(f.tree.Folder(path))
-		f.hiddenOf(u).widen(files.Everything) // a plugin reads what it likes
+		f.hideOfPlugin(u, path)
 		return
 	}
 	url := argocd.Elsewhere(u, source)
@@ -92,6 +91,23 @@ func (f *follower) argoCDSource(ctx context.Context, u *delivery.Unit, d deliver
 	}
 	if f.build(u, path, func(dir string) (*render.Rendering, error) { return f.argoCDFolder(ctx, u, d, dir, true) }); f.tree.Folder(path) == "" {
 		f.argoCDFromElsewhere(ctx, u, unseen, d)
+	}
+}
+
+// hideOfPlugin remembers what a plugin is run with. It may read what it likes, but the Application may say what it reads, since Argo CD
+// generates nothing anew when other files change.
+func (f *follower) hideOfPlugin(u *delivery.Unit, path string) {
+	h, dir := f.hiddenOf(u), f.tree.Folder(path)
+	h.add(dir)
+	paths := argocd.GeneratePaths(u.By)
+	if len(paths) == 0 {
+		h.widen(files.Everything)
+	}
+	for _, path := range paths {
+		h.add(f.tree.Absolute(path))
+	}
+	for _, part := range render.Local(dir, f.tree.Root) {
+		h.add(part)
 	}
 }
 

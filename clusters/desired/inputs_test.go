@@ -79,8 +79,12 @@ func TestWhatDecidesUnseenIsNoticed(t *testing.T) {
 		listed  = files{"entry/a.yaml": object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{matrix: {generators: [{git: {files: [{path: 'envs/*.json'}]}}, {clusters: {}}]}}], template: {spec: {source: {path: a}}}"), "envs/one.json": "{}", "README.md": "one"}
 		folders = files{"entry/a.yaml": object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{git: {revision: main, directories: [{path: 'at/*'}]}}], template: {metadata: {name: '{{path.basename}}'}, spec: {source: {path: '{{path}}'}}}"), "at/one/x.yaml": crd("x.example.com")}
 		plugin  = files{"entry/a.yaml": app("a", "source: {path: p, plugin: {}}"), "p/x": "one", "any.where": "one"}
-		made    = files{"entry/a.yaml": flux("a", "path: ./, sourceRef: {kind: ExternalArtifact, name: x}"), "a/x.yaml": "one"}
-		fleet   = files{"entry/h.yaml": object("fleet.cattle.io/v1alpha1", "GitRepo", "h", "paths: [f]"), "f/x.yaml": "one", "g/x.yaml": "one"}
+		naming  = func(paths string) files {
+			named := strings.Replace(plugin["entry/a.yaml"], "namespace: argocd}", "namespace: argocd, annotations: {argocd.argoproj.io/manifest-generate-paths: '"+paths+"'}}", 1)
+			return files{"entry/a.yaml": named, "p/kustomization.yaml": "resources: [../b]\n", "b/x": "one", "shared/x": "one", "any.where": "one"}
+		}
+		made  = files{"entry/a.yaml": flux("a", "path: ./, sourceRef: {kind: ExternalArtifact, name: x}"), "a/x.yaml": "one"}
+		fleet = files{"entry/h.yaml": object("fleet.cattle.io/v1alpha1", "GitRepo", "h", "paths: [f]"), "f/x.yaml": "one", "g/x.yaml": "one"}
 	)
 	for name, c := range map[string]struct {
 		before         files
@@ -141,12 +145,17 @@ func TestWhatDecidesUnseenIsNoticed(t *testing.T) {
 		"what a chart requires":                 {ofChart(""), "charts/d/templates/x.yaml", "one", "two", []string{application}},
 		"a plugin's README":                     {plugin, "any.where", "one", "two", []string{application}},
 
-		"a file that a generator reads":        {listed, "envs/one.json", "{}", "{a: b}", []string{"ApplicationSet flux-system/a"}},
-		"a README beside it, with a generator": {listed, "README.md", "one", "two", nil},
-		"where a generator looks for folders":  {folders, "entry/a.yaml", "revision: main", "revision: next", []string{"flux-system/one: what the generators of ApplicationSet flux-system/a read"}},
-		"an artifact made of this repository":  {made, "a/x.yaml", "one", "two", []string{"Kustomization flux-system/a"}},
-		"a folder that Fleet applies":          {fleet, "f/x.yaml", "one", "two", []string{"GitRepo flux-system/h"}},
-		"a folder that it does not":            {fleet, "g/x.yaml", "one", "two", nil},
+		"a path that a plugin's Application names": {naming(".;/shared"), "shared/x", "one", "two", []string{application}},
+		"what is built there":                      {naming("."), "b/x", "one", "two", []string{application}},
+		"none of the paths that it names":          {naming(".;/shared"), "any.where", "one", "two", nil},
+		"a pattern among the paths":                {naming(".;/sha*"), "any.where", "one", "two", []string{application}},
+		"a path that leads out of the repository":  {naming(".;../../x"), "any.where", "one", "two", []string{application}},
+		"a file that a generator reads":            {listed, "envs/one.json", "{}", "{a: b}", []string{"ApplicationSet flux-system/a"}},
+		"a README beside it, with a generator":     {listed, "README.md", "one", "two", nil},
+		"where a generator looks for folders":      {folders, "entry/a.yaml", "revision: main", "revision: next", []string{"flux-system/one: what the generators of ApplicationSet flux-system/a read"}},
+		"an artifact made of this repository":      {made, "a/x.yaml", "one", "two", []string{"Kustomization flux-system/a"}},
+		"a folder that Fleet applies":              {fleet, "f/x.yaml", "one", "two", []string{"GitRepo flux-system/h"}},
+		"a folder that it does not":                {fleet, "g/x.yaml", "one", "two", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

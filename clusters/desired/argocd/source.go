@@ -11,6 +11,7 @@ import (
 	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // Elsewhere is the repository of a source, if that is not the one that the Application itself was found in. An
@@ -198,4 +199,26 @@ func directoryOptions(source *delivery.Object, o render.Options) render.Director
 		Recurse: source.True("directory", "recurse"), Root: o.Root, Note: o.Note,
 		Include: source.Text("directory", "include"), Exclude: source.Text("directory", "exclude"),
 	}
+}
+
+// GeneratePaths are the files and folders from the root of the repository that an Application says it is generated from.
+// There are none if it does not say, or says it by patterns or paths that lead out.
+// https://argo-cd.readthedocs.io/en/stable/operator-manual/high_availability/#manifest-paths-annotation
+func GeneratePaths(by *delivery.Object) (paths []string) {
+	for _, item := range strings.Split(by.GetAnnotations()["argocd.argoproj.io/manifest-generate-paths"], ";") {
+		if item = strings.TrimSpace(item); item == "" {
+			continue
+		}
+		of := []string{strings.TrimPrefix(item, "/")}
+		if of[0] == item {
+			of = words.Of(delivery.SourcesOf(by), func(s delivery.Source) string { return path.Join(s.Path, item) })
+		}
+		for _, one := range of {
+			if one = path.Clean(one); strings.ContainsAny(one, `*?[{\`) || !filepath.IsLocal(one) {
+				return nil
+			}
+			paths = append(paths, one)
+		}
+	}
+	return paths
 }
