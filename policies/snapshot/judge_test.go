@@ -44,7 +44,7 @@ func TestWhatTheSnapshotMeansForTheRemoval(t *testing.T) {
 		"there is no such CRD and it was asked for":                   {with(func(s *Snapshot) { s.CRDs, s.Named = nil, []string{widgets} }), ready, v1alpha1.ReasonNothingStored, "there is no CRD"},
 		"the version has left already":                                {with(crd(func(c *CRD) { c.Versions = c.Versions[1:] })), ready, v1alpha1.ReasonAlreadyRemoved, "has no v1alpha1"},
 		"the version is the storage version":                          {with(crd(func(c *CRD) { c.Versions[0].Storage, c.Versions[1].Storage = true, false })), stalled, v1alpha1.ReasonIntermediateRevisionRequired, "first commit a manifest"},
-		"the CRD is being deleted":                                    {with(crd(func(c *CRD) { c.Deleting = true })), progressing, v1alpha1.ReasonNotEstablished, "is being deleted"},
+		"the CRD is being deleted":                                    {with(crd(func(c *CRD) { c.Deleting = true })), progressing, v1alpha1.ReasonDeletionUnproved, "is being deleted"},
 		"the CRD is not opted in and lists old versions":              {with(unlabelled, stored("v1alpha1", "v1")), stalled, v1alpha1.ReasonNotOptedIn, "still names v1alpha1"},
 		"the CRD is not opted in, and has no objects":                 {with(unlabelled, empty), ready, v1alpha1.ReasonNothingStored, "has no objects, and storedVersions is [v1]"},
 		"the CRD is not opted in, and lists what has no objects":      {with(unlabelled, empty, stored("v1alpha1", "v1")), stalled, v1alpha1.ReasonNotOptedIn, "still names v1alpha1"},

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/deciding"
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/helm"
@@ -208,9 +209,14 @@ func (s *scan) archive(file string) error {
 	return nil
 }
 
-// chart notes what a chart depends on and is not in this repository.
+// chart notes what a chart depends on and is not in this repository, with its own values, and each file of values beside them.
 // https://helm.sh/docs/topics/charts/#chart-dependencies
 func (s *scan) chart(file string) error {
+	dir := filepath.Dir(file)
+	return s.dependencies(file, append(valuesBeside(dir), filepath.Join(dir, "values.yaml")))
+}
+
+func (s *scan) dependencies(file string, values []string) error {
 	content, err := render.ReadRegular(file)
 	if err != nil {
 		return err
@@ -228,9 +234,35 @@ func (s *scan) chart(file string) error {
 	named, err := json.Marshal(elsewhere)
 	if err == nil && len(elsewhere) > 0 {
 		lock, _ := render.ReadRegular(strings.TrimSuffix(file, ".yaml") + ".lock") // of a range of versions, it says which
-		s.hidden(file, append(named, lock...), "it depends on charts of other repositories, which may have CRDs")
+		s.hidden(file, slices.Concat(named, lock, handedOn(elsewhere, values)), "it depends on charts of other repositories, which may have CRDs")
 	}
 	return err
+}
+
+// handedOn are the values in some files that a chart hands on to what it depends on, and that decide about it.
+func handedOn(dependencies []map[string]any, in []string) (all []byte) {
+	keys := []string{"global", "tags"}
+	for _, on := range dependencies {
+		for _, field := range []string{"name", "alias", "condition"} {
+			text, _ := on[field].(string)
+			for _, one := range strings.Split(text, ",") {
+				key, _, _ := strings.Cut(strings.TrimSpace(one), ".")
+				keys = append(keys, key)
+			}
+		}
+	}
+	for _, file := range in {
+		content, err := render.ReadRegular(file)
+		values, invalid := charts.ParseValues(content)
+		if err != nil || invalid != nil {
+			continue
+		}
+		maps.DeleteFunc(values, func(key string, _ any) bool { return !slices.Contains(keys, key) })
+		deciding.WithoutContainers(values)
+		text, _ := json.Marshal(values)
+		all = append(all, text...)
+	}
+	return all
 }
 
 // hidden notes a file whose CRDs cannot be seen, which are the same as long as its content is.

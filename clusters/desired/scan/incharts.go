@@ -99,10 +99,13 @@ func (s *scan) asInstalled(ctx context.Context, dir string, values []string) {
 	if !files.HasChart(dir) {
 		return
 	}
+	if len(values) > 0 {
+		_ = s.dependencies(filepath.Join(dir, files.ChartFile), words.Of(values, s.tree.Absolute)) // what cannot be read is noted otherwise
+	}
 	switch made := s.madeBy(ctx, dir); {
 	case made.chart == nil && s.mentionsCRDs(dir):
 		s.hideWhole(dir, "it is a chart about CRDs that cannot be read")
-	case made.chart != nil && len(made.byDefault.all())+len(made.ifAsked.all()) > 0:
+	case made.chart != nil && (len(made.byDefault.all())+len(made.ifAsked.all()) > 0 || s.mentionsCRDs(dir)):
 		if len(values) == 0 {
 			s.makes(dir)
 			s.builtOfChart(delivery.InChart{Dir: s.tree.Relative(dir)}, s.crdsOfChart(ctx, dir))

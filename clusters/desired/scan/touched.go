@@ -17,6 +17,7 @@ import (
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // Touched are the folders of the kustomizations and charts that may be made of some files, by their paths from what the tree was
@@ -46,8 +47,16 @@ func Touched(tree *repository.Tree, changed []string) ([]string, error) {
 		if isKustomization && slices.ContainsFunc(render.Local(dir, t.Root), c.touch) || !isKustomization && c.touchChart(file) {
 			touched = append(touched, short)
 		}
-		if !isKustomization && len(values) > 0 && !files.IsSubchart(dir) {
+		if isKustomization || files.IsSubchart(dir) {
+			return err
+		}
+		if len(values) > 0 {
 			touched = append(touched, helm.EntryOf(short, values...))
+		}
+		for _, one := range c.valuesFor(t, dir) {
+			if !slices.Contains(values, one) {
+				touched = append(touched, helm.EntryOf(short, one))
+			}
 		}
 		return err
 	})
@@ -125,12 +134,22 @@ func wiring(tree *repository.Tree, changed []string, counts func(file string) bo
 	err = t.Each(t.Dir, detect.IsNotApplied, func(file string) error {
 		dir := filepath.Dir(file)
 		short, err := filepath.Rel(t.Dir, dir)
-		if filepath.Base(file) != files.ChartFile || files.IsSubchart(dir) || detect.ForReading(t.Dir, file) || !c.touch(dir) || err != nil || !slices.ContainsFunc(files.In(filepath.Join(dir, "templates")), counts) {
+		if filepath.Base(file) != files.ChartFile || files.IsSubchart(dir) || detect.ForReading(t.Dir, file) || err != nil {
 			return err
 		}
-		found = append(found, filepath.ToSlash(short))
-		for _, values := range valuesBeside(dir) {
-			found = append(found, helm.EntryOf(filepath.ToSlash(short), filepath.Base(values)))
+		elsewhere := c.valuesFor(t, dir)
+		if !c.touch(dir) && len(elsewhere) == 0 || !slices.ContainsFunc(files.In(filepath.Join(dir, "templates")), counts) {
+			return nil
+		}
+		short = filepath.ToSlash(short)
+		if c.touch(dir) {
+			found = append(found, short)
+			for _, values := range valuesBeside(dir) {
+				found = append(found, helm.EntryOf(short, filepath.Base(values)))
+			}
+		}
+		for _, values := range elsewhere {
+			found = append(found, helm.EntryOf(short, values))
 		}
 		return nil
 	})
@@ -142,6 +161,47 @@ var otherValues = regexp.MustCompile(`^values[-._].+\.ya?ml$|^.+[-._]values\.ya?
 
 // IsValues reports whether a file beside a chart is one of values that the chart is followed with.
 func IsValues(name string) bool { return otherValues.MatchString(name) }
+
+// valuesFor are changed files that a chart may be installed with, by their paths from the root, though nothing here says so. They have a key
+// that its templates or its dependencies take.
+func (c changes) valuesFor(t *files.Tree, dir string) (found []string) {
+	if len(c.values) == 0 {
+		return nil
+	}
+	var templates strings.Builder
+	for _, file := range files.In(filepath.Join(dir, "templates")) {
+		content, _ := render.ReadRegular(file)
+		templates.Write(content)
+	}
+	chart, _ := render.ReadRegular(filepath.Join(dir, files.ChartFile))
+	takes := func(key string) bool {
+		return strings.Contains(templates.String(), ".Values."+key) || regexp.MustCompile(`\b(?:name|alias|condition):\s*["']?`+regexp.QuoteMeta(key)+`\b`).Match(chart)
+	}
+	for _, file := range slices.Sorted(maps.Keys(c.values)) {
+		isPart := filepath.Dir(file) == dir && (IsValues(filepath.Base(file)) || isOwn[filepath.Base(file)]) ||
+			slices.ContainsFunc([]string{"templates", "crds", "charts"}, func(part string) bool { return files.Inside(file, filepath.Join(dir, part)) })
+		if !isPart && slices.ContainsFunc(c.values[file], takes) {
+			found = append(found, t.Relative(file))
+		}
+	}
+	return found
+}
+
+// isOwn are files that each chart has.
+var isOwn = map[string]bool{files.ChartFile: true, "Chart.lock": true, "values.yaml": true, "values.schema.json": true}
+
+// valueKeys are the keys of a file that may be one of values, by which an entry point can be written. None are those of any other.
+func valueKeys(t *files.Tree, file string) []string {
+	if !detect.IsManifest(filepath.Base(file)) || strings.Contains(t.Relative(file), ",") || detect.ForReading(t.Dir, file) {
+		return nil
+	}
+	content, err := render.ReadRegular(file)
+	values := map[string]any{}
+	if err != nil || unpacking.Unmarshal(content, &values) != nil || values["kind"] != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(values))
+}
 
 // valuesBeside are the files of values in the folder of a chart, beside its own.
 func valuesBeside(dir string) []string {
@@ -176,12 +236,16 @@ func installsSomething(file string) bool {
 type changes struct {
 	root           string
 	files, folders map[string]bool
+	values         map[string][]string // the keys of those that may be files of values
 }
 
 func touching(t *files.Tree, changed []string) changes {
-	c := changes{t.Root, map[string]bool{}, map[string]bool{}}
+	c := changes{t.Root, map[string]bool{}, map[string]bool{}, map[string][]string{}}
 	for _, file := range changed {
 		c.files[file] = true
+		if keys := valueKeys(t, file); len(keys) > 0 {
+			c.values[file] = keys
+		}
 		for dir := filepath.Dir(file); files.Inside(dir, t.Root) && !c.folders[dir]; dir = filepath.Dir(dir) {
 			c.folders[dir] = true
 		}

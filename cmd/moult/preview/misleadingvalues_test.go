@@ -1,0 +1,41 @@
+package preview
+
+import (
+	"strings"
+	"testing"
+)
+
+// misleadingValues are files of values that nothing here names. A pipeline, or an Application elsewhere, installs the chart with them.
+var misleadingValues = map[string]overlooked{
+	"elsewhere":                               ofApps("envs/prod.yaml"),
+	"in a folder of the chart":                ofApps("root/envs/prod.yaml"),
+	"beside the chart's own, of another name": ofApps("root/prod.yaml"),
+	"as JSON":         ofApps("root/prod.json"),
+	"of a dependency": ofDependency("p/values.yaml"),
+	"of a dependency, beside the chart's own":   ofDependency("p/values-prod.yaml"),
+	"of a dependency, elsewhere":                ofDependency("envs/prod/p.yaml"),
+	"of a template with a CRD that is left out": {common: files{"p/Chart.yaml": chartC, "p/values.yaml": "inst: true\n", "p/templates/w.yaml": "{{ if .Values.inst }}\n" + widgetsCRD + "{{ end }}\n"}, base: files{"p/values-prod.yaml": "inst: true\n"}, head: files{"p/values-prod.yaml": "inst: false\n"}},
+}
+
+// ofApps is a file of values for an app of apps.
+func ofApps(file string) overlooked {
+	return bump(file, `{"apps": {"cm": {"version": "1.0.0"}}}`, files{
+		"root/Chart.yaml": strings.Replace(chartC, "name: c", "name: root", 1), "root/values.yaml": "apps: {}\n",
+		"root/templates/a.yaml": "{{ range $name, $app := .Values.apps }}\n---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: '{{ $name }}', namespace: argocd}\n" +
+			"spec: {project: default, source: {repoURL: 'https://charts.invalid', chart: '{{ $name }}', targetRevision: '{{ $app.version }}'}, destination: {namespace: it, name: in-cluster}}\n{{ end }}\n",
+	})
+}
+
+// ofDependency is a file of values that switches on what a chart depends on.
+func ofDependency(file string) overlooked {
+	c := bump(file, "cm: {enabled: '1.0.0'}\n", files{
+		"p/Chart.yaml": strings.Replace(chartC, "name: c", "name: p", 1) + "dependencies: [{name: cert-manager, alias: cm, version: 1.0.0, repository: 'https://charts.invalid', condition: cm.enabled}]\n",
+	})
+	return c
+}
+
+func TestValuesThatNothingNamesAreSeen(t *testing.T) {
+	for name, c := range misleadingValues {
+		t.Run(name, c.isSeen)
+	}
+}
