@@ -162,7 +162,7 @@ var otherValues = regexp.MustCompile(`^values[-._].+\.ya?ml$|^.+[-._]values\.ya?
 // IsValues reports whether a file beside a chart is one of values that the chart is followed with.
 func IsValues(name string) bool { return otherValues.MatchString(name) }
 
-// valuesFor are changed files that a chart may be installed with, by their paths from the root, though nothing here says so. They have a key
+// valuesFor are changed files that a chart may be installed with, by their paths from the root. They have a key
 // that its templates or its dependencies take.
 func (c changes) valuesFor(t *files.Tree, dir string) (found []string) {
 	if len(c.values) == 0 {
