@@ -136,8 +136,14 @@ func (f *follower) inputsOfVariables(u *delivery.Unit) {
 	addInput(u, "spec.postBuild of Kustomization "+u.Name, jsonOf(u.By.Field("spec", "postBuild")))
 	for _, from := range u.By.Entries("spec", "postBuild", "substituteFrom") {
 		kind, name := from.Text("kind"), from.Text("name")
-		for _, object := range f.cluster.Named(kind, u.By.GetNamespace(), name) {
+		named := f.cluster.Named(kind, u.By.GetNamespace(), name)
+		for _, object := range named {
 			addInput(u, kind+" "+name, jsonOf(deciding.Of(object)))
+		}
+		if len(named) == 0 && f.tree != nil {
+			made := f.newFingerprint()
+			made.named(kind, u.By.GetNamespace(), name)
+			addInput(u, kind+" "+name, made.Sum())
 		}
 	}
 }

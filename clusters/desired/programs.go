@@ -3,6 +3,8 @@ package desired
 import (
 	"fmt"
 	"iter"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/desired/kinds"
@@ -101,7 +103,21 @@ func (p *fingerprint) given(namespace string, pod *delivery.Object) {
 			p.named("Secret", namespace, from.Text(field, "name")+from.Text(field, "secretName"))
 		}
 	}
+	for _, object := range p.cluster.Objects() { // it may read by the API what it is told the name of
+		isIts := object.Is("", "ConfigMap") || object.Is("", "Secret")
+		if isIts && (object.GetNamespace() == "" || object.GetNamespace() == namespace) && saysName(pod, object.GetName()) {
+			p.object(object)
+		}
+	}
 	for _, volume := range pod.Entries("volumes") {
 		p.Write("volume", jsonOf(volume.Field("image")))
 	}
+}
+
+// saysName reports whether what the containers of a program are given says a name, as a whole.
+func saysName(pod *delivery.Object, name string) bool {
+	whole := regexp.MustCompile(`(?:^|[^\w.-])` + regexp.QuoteMeta(name) + `(?:$|[^\w.-])`)
+	return slices.ContainsFunc(append(pod.Entries("initContainers"), pod.Entries("containers")...), func(c *delivery.Object) bool {
+		return slices.ContainsFunc([]string{"command", "args", "env"}, func(field string) bool { return whole.MatchString(jsonOf(c.Field(field))) })
+	})
 }

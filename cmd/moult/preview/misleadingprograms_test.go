@@ -26,6 +26,8 @@ var misleadingPrograms = map[string]overlooked{
 	"a variable of an operator":      inHub(strings.NewReplacer(":1.0.0", "", "image:", "env: [{name: V, value: 1.0.0}], image:").Replace(anOperator) + mayMakeCRDs),
 	"what an operator reads": inHub(strings.NewReplacer(":1.0.0", "", "containers:", "volumes: [{name: v, configMap: {name: c}}], containers:").Replace(anOperator) + mayMakeCRDs +
 		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: o}\ndata: {v: 1.0.0}\n"),
+	"a ConfigMap whose name an operator is given": inHub(strings.NewReplacer(":1.0.0", "", "image:", "args: ['--settings=o/settings'], image:").Replace(anOperator) + mayMakeCRDs +
+		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: o}\ndata: {v: 1.0.0}\n"),
 	"a volume that is an image": inHub(strings.NewReplacer(":1.0.0", "", "containers:", "volumes: [{name: v, image: {reference: 'm:1.0.0'}}], containers:").Replace(anOperator) + mayMakeCRDs),
 	"a role that others are put together to": inHub(anOperator + strings.Replace(aRole, "{name: o}", "{name: p, labels: {in: o}}", 1) + aBinding +
 		"---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: o}\naggregationRule: {clusterRoleSelectors: [{matchExpressions: [{key: in, operator: Exists}]}]}\n"),

@@ -12,8 +12,11 @@ var misleadingValues = map[string]overlooked{
 	"beside the chart's own, of another name": ofApps("root/prod.yaml"),
 	"as JSON":         ofApps("root/prod.json"),
 	"of a dependency": ofDependency("p/values.yaml"),
-	"of a dependency, beside the chart's own":   ofDependency("p/values-prod.yaml"),
-	"of a dependency, elsewhere":                ofDependency("envs/prod/p.yaml"),
+	"of a dependency, beside the chart's own": ofDependency("p/values-prod.yaml"),
+	"of a dependency, elsewhere":              ofDependency("envs/prod/p.yaml"),
+	"of variables, in a ConfigMap of no unit": bump("shared/c.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: flux-system}\ndata: {V: v1.0.0}\n", files{
+		"clusters/a/k.yaml": fluxTo("./crds", " postBuild: {substituteFrom: [{kind: ConfigMap, name: c}]},"), "crds/w.yaml": strings.Replace(widgetsCRD, "v1alpha1", "'${V:=v1alpha1}'", 1),
+	}),
 	"of a template with a CRD that is left out": {common: files{"p/Chart.yaml": chartC, "p/values.yaml": "inst: true\n", "p/templates/w.yaml": "{{ if .Values.inst }}\n" + widgetsCRD + "{{ end }}\n"}, base: files{"p/values-prod.yaml": "inst: true\n"}, head: files{"p/values-prod.yaml": "inst: false\n"}},
 }
 
