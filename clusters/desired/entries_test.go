@@ -43,6 +43,12 @@ func TestEntryPointsThatNobodyHasNamed(t *testing.T) {
 				"c/x.yaml": configMap("x"),
 			}, ".", []string{"boot/root/apps"},
 		},
+		"the folder that a FluxInstance has synced": {
+			files{
+				"clusters/a/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x"), "clusters/b/h.yaml": aHelmRepository,
+				"boot/f.yaml": object("fluxcd.controlplane.io/v1", "FluxInstance", "flux", "sync: {kind: GitRepository, url: 'https://git/ours', path: clusters/b}"),
+			}, ".", []string{"clusters/a", "clusters/b"},
+		},
 		"one opened at the folder around them": {
 			files{".git/HEAD": "", "clusters/production/a.yaml": flux("a", "path: ./apps"), "clusters/staging/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x")},
 			"clusters", []string{"production", "staging"},

@@ -103,7 +103,7 @@ func (p *fingerprint) given(namespace string, pod *delivery.Object) {
 			p.named("Secret", namespace, from.Text(field, "name")+from.Text(field, "secretName"))
 		}
 	}
-	for _, object := range p.cluster.Objects() { // it may read by the API what it is told the name of
+	for _, object := range p.cluster.Objects() { // by its name, it may read it from the API
 		isIts := object.Is("", "ConfigMap") || object.Is("", "Secret")
 		if isIts && (object.GetNamespace() == "" || object.GetNamespace() == namespace) && saysName(pod, object.GetName()) {
 			p.object(object)

@@ -15,6 +15,7 @@ import (
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/flux"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
+	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -65,7 +66,9 @@ type entryPoints struct {
 	// holders are folders with Kustomizations or Applications, around those that one in them applies, and targets the others that are
 	// applied.
 	holders, targets []string
-	around           []around
+	// synced are folders that a FluxInstance applies.
+	synced []string
+	around []around
 	// files are those with the Kustomizations or Applications, by their folders.
 	files map[string][]string
 	// kustomized are the folders of kustomizations, each with all that it may be built of.
@@ -103,6 +106,8 @@ func (e *entryPoints) visit(file string, entry fs.DirEntry, err error) error {
 	}
 	for _, object := range read.Objects {
 		switch {
+		case object.Is("fluxcd.controlplane.io", "FluxInstance") && !files.IsTemplateOfChart(file):
+			e.synced = append(e.synced, e.syncedBy(object)...)
 		case object.Is("source.toolkit.fluxcd.io", object.GetKind()):
 			e.known.Units[0].Objects = append(e.known.Units[0].Objects, object)
 			e.sources = append(e.sources, file)
@@ -111,6 +116,17 @@ func (e *entryPoints) visit(file string, entry fs.DirEntry, err error) error {
 		}
 	}
 	return nil
+}
+
+// syncedBy is the folder that a FluxInstance has synced, if that is one of this repository.
+func (e *entryPoints) syncedBy(instance *delivery.Object) []string {
+	sync := delivery.Wrap(map[string]any{"sync": instance.Field("spec", "sync")})
+	dir, url := e.tree.Folder(sync.Text("sync", "path")), network.Normal(sync.Text("sync", "url"))
+	origin := network.Normal(e.tree.Origin())
+	if sync.Text("sync", "kind") != "GitRepository" || dir == "" || dir == e.tree.Root || origin != "" && url != origin {
+		return nil
+	}
+	return []string{dir}
 }
 
 func (e *entryPoints) add(file string, object *delivery.Object) {
@@ -166,6 +182,7 @@ func (e *entryPoints) candidates() []string {
 			e.targets = append(e.targets, self.dir)
 		}
 	}
+	all = append(all, e.synced...)
 	for _, holder := range e.aroundHolders() {
 		if !slices.ContainsFunc(e.targets, func(target string) bool { return e.applies(target, holder) }) {
 			all = append(all, holder)
