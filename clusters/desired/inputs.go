@@ -143,7 +143,9 @@ func (f *follower) inputsOfVariables(u *delivery.Unit) {
 		if len(named) == 0 && f.tree != nil {
 			made := f.newFingerprint()
 			made.named(kind, u.By.GetNamespace(), name)
-			addInput(u, kind+" "+name, made.Sum())
+			if sum := made.Sum(); sum != f.newFingerprint().Sum() {
+				addInput(u, kind+" "+name, sum)
+			}
 		}
 	}
 }

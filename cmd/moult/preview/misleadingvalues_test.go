@@ -7,8 +7,8 @@ import (
 
 // misleadingValues are files of values that nothing here names. A pipeline, or an Application elsewhere, installs the chart with them.
 var misleadingValues = map[string]overlooked{
-	"elsewhere":                               ofApps("envs/prod.yaml"),
-	"in a folder of the chart":                ofApps("root/envs/prod.yaml"),
+	"elsewhere":                ofApps("envs/prod.yaml"),
+	"in a folder of the chart": ofApps("root/envs/prod.yaml"),
 	"beside the chart's own, of another name": ofApps("root/prod.yaml"),
 	"as JSON":         ofApps("root/prod.json"),
 	"of a dependency": ofDependency("p/values.yaml"),
