@@ -47,7 +47,7 @@ func unseenChanged(s *situation) []finding.Finding {
 			add(u, unitBy(s.head, u), "no longer exists, or can be seen from now on; it is not known which CRDs it brought")
 		}
 	}
-	return append(findings, inputsChanged(s)...)
+	return slices.Concat(findings, deletedUnseen(s), inputsChanged(s))
 }
 
 // isOfUnseen reports whether a source is in a unit that cannot be seen on the other side, which is reported.

@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -45,6 +46,34 @@ func TestWhatBringsACRDMoves(t *testing.T) {
 			}
 			g.Expect(code).To(Equal(cli.ExitNotDone), out+errOut)
 			g.Expect(out).To(And(ContainSubstring(ran), ContainSubstring("which brings the CRD, moves from"), ContainSubstring("prune: disabled")))
+		})
+	}
+}
+
+// With a Namespace all goes that is in it, and Helm and Flux take back what they have brought.
+func TestWhatBringsACRDGoesWithItsNamespace(t *testing.T) {
+	const namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: it}\n"
+	release, chart := ofFlux("")["rel/r.yaml"], files{"c/Chart.yaml": chartC, "c/templates/w.yaml": widgetsCRD, "clusters/a/s.yaml": ofFlux("")["clusters/a/s.yaml"]}
+	units := strings.ReplaceAll(fluxTo("./ns", "")+"---\n"+strings.Replace(fluxTo("./rel", ""), "name: crds", "name: rel", 1), "prune: false", "prune: true")
+	x := also(files{"clusters/a/k.yaml": units, "rel/r.yaml": release, "ns/x.yaml": aConfigMap}, chart)
+	for name, c := range map[string]struct {
+		common files
+		kept   string
+		code   int
+		says   string
+	}{
+		"a release":                    {x, "", cli.ExitNotDone, "deletes Namespace it, and with it HelmRelease it/"},
+		"one whose Namespace is kept":  {x, "metadata: {annotations: {kustomize.toolkit.fluxcd.io/prune: disabled}, ", cli.ExitDone, "SAFE"},
+		"one whose chart is not seen":  {also(files{"rel/r.yaml": strings.Replace(release, "chart: ./c", "chart: ./none", 1)}, x), "", cli.ExitUnknown, "is deleted with Namespace it"},
+		"one in another Namespace":     {also(files{"rel/r.yaml": strings.Replace(release, "namespace: it", "namespace: other", 1)}, x), "", cli.ExitDone, "SAFE"},
+		"one whose Namespace is moved": {also(files{"rel/n.yaml": namespace}, x), "", cli.ExitNotDone, "if it comes before"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := overlooked{common: c.common, base: files{"ns/n.yaml": strings.Replace(namespace, "metadata: {", cmp.Or(c.kept, "metadata: {"), 1)}}
+			g := o.write(t)
+			code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--offline", "--entry", "clusters/a")
+			g.Expect(code).To(Equal(c.code), out+errOut)
+			g.Expect(strings.Join(strings.Fields(out), " ")).To(ContainSubstring(c.says))
 		})
 	}
 }
