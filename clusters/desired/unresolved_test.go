@@ -137,6 +137,9 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 		from, to string
 		same     bool
 	}{
+		"a later version of Flux's API":            {release, "entry/h.yaml", "toolkit.fluxcd.io/v2", "toolkit.fluxcd.io/v2beta2", true},
+		"how long an installation may take":        {release, "entry/h.yaml", "interval: 1h, valuesFrom", "interval: 1h, install: {timeout: 5m, createNamespace: true}, valuesFrom", true},
+		"what an installation does with CRDs":      {release, "entry/h.yaml", "interval: 1h, valuesFrom", "interval: 1h, install: {crds: Skip}, valuesFrom", false},
 		"nothing":                                  {release, "entry/h.yaml", "", "", true},
 		"how often it is looked at":                {release, "entry/h.yaml", "interval: 1h", "interval: 2h", true},
 		"the chart's version":                      {release, "entry/h.yaml", "1.0.0", "2.0.0", false},

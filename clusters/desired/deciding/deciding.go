@@ -27,7 +27,15 @@ func Of(object *delivery.Object) map[string]any {
 	for _, field := range whenNotWhat {
 		unstructured.RemoveNestedField(content, "spec", field)
 	}
-	unstructured.RemoveNestedField(content, "spec", "chart", "spec", "interval")
+	for _, fields := range howOften {
+		unstructured.RemoveNestedField(content, fields...)
+		if around := fields[:len(fields)-1]; isEmpty(content, around) {
+			unstructured.RemoveNestedField(content, around...)
+		}
+	}
+	if group := object.GroupVersionKind().Group; strings.HasSuffix(group, ".toolkit.fluxcd.io") {
+		content["apiVersion"] = group // each version of Flux' own says the same
+	}
 	if fields := kinds.Becoming(object); len(fields) > 0 {
 		becomes := map[string]any{"kind": object.GetKind()}
 		for _, field := range fields {
@@ -65,6 +73,16 @@ func selectedBy(object *delivery.Object) map[string]string {
 // listed counts, so that a field that we do not know is a change.
 var whenNotWhat = []string{
 	"interval", "retryInterval", "timeout", "wait", "dependsOn", "healthChecks", "healthCheckExprs", "maxHistory", "revisionHistoryLimit",
+}
+
+func isEmpty(content map[string]any, fields []string) bool {
+	value, found, err := unstructured.NestedMap(content, fields...)
+	return found && err == nil && len(value) == 0
+}
+
+// howOften are fields of a HelmRelease that say when and how patiently a chart is installed.
+var howOften = [][]string{
+	{"spec", "chart", "spec", "interval"}, {"spec", "install", "timeout"}, {"spec", "install", "createNamespace"}, {"spec", "upgrade", "timeout"},
 }
 
 // decidingValues leaves values for containers out of the spec of a HelmRelease or an Application.
