@@ -19,8 +19,8 @@ var otherValues = regexp.MustCompile(`^values[-._].+\.ya?ml$|^.+[-._]values\.ya?
 // IsValues reports whether a file beside a chart is one of values that the chart is followed with.
 func IsValues(name string) bool { return otherValues.MatchString(name) }
 
-// valuesFor are changed files that a chart may be installed with, by their paths from the root. They have a key
-// that its templates or its dependencies take.
+// valuesFor are changed files that a chart may be installed with, by their paths from the root. Its
+// templates or its dependencies take half of their keys or more.
 func (c changes) valuesFor(t *files.Tree, dir string) (found []string) {
 	if len(c.values) == 0 {
 		return nil
@@ -37,7 +37,9 @@ func (c changes) valuesFor(t *files.Tree, dir string) (found []string) {
 	for _, file := range slices.Sorted(maps.Keys(c.values)) {
 		isPart := filepath.Dir(file) == dir && (IsValues(filepath.Base(file)) || isOwn[filepath.Base(file)]) ||
 			slices.ContainsFunc([]string{"templates", "crds", "charts"}, func(part string) bool { return files.Inside(file, filepath.Join(dir, part)) })
-		if !isPart && slices.ContainsFunc(c.values[file], takes) {
+		around := t.ChartAround(filepath.Dir(file)) // another chart's are for that one
+		taken := slices.DeleteFunc(slices.Clone(c.values[file]), func(key string) bool { return !takes(key) })
+		if !isPart && (around == "" || around == dir) && 2*len(taken) >= len(c.values[file]) {
 			found = append(found, t.Relative(file))
 		}
 	}

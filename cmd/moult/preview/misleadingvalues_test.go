@@ -1,8 +1,13 @@
 package preview
 
 import (
+	"maps"
 	"strings"
 	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 )
 
 // misleadingValues are files of values that nothing here names. A pipeline, or an Application elsewhere, installs the chart with them.
@@ -40,5 +45,20 @@ func ofDependency(file string) overlooked {
 func TestValuesThatNothingNamesAreSeen(t *testing.T) {
 	for name, c := range misleadingValues {
 		t.Run(name, c.isSeen)
+	}
+}
+
+// A chart's own values are for that chart, and a file with a key or two in common is for none.
+func TestValuesOfAnotherChartAreNotTried(t *testing.T) {
+	for name, c := range map[string]overlooked{
+		"another chart's":     bump("other/values.yaml", "apps: {cm: {version: 1.0.0}}\n", ofApps("x.yaml").common),
+		"a file of a program": bump("compose.yaml", "apps: {cm: {version: 1.0.0}}\nservices: {}\nvolumes: {}\n", ofApps("x.yaml").common),
+	} {
+		t.Run(name, func(t *testing.T) {
+			maps.Copy(c.common, files{"other/Chart.yaml": strings.Replace(chartC, "name: c", "name: other", 1), "other/templates/x.yaml": aConfigMap})
+			g := c.write(t)
+			code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--offline")
+			g.Expect(code).To(Equal(cli.ExitDone), out+errOut)
+		})
 	}
 }
