@@ -106,8 +106,8 @@ func (f *follower) hideOfPlugin(u *delivery.Unit, path string) {
 	for _, path := range paths {
 		h.add(f.tree.Absolute(path))
 	}
-	for _, part := range render.Local(dir, f.tree.Root) {
-		h.add(part)
+	if dir != "" {
+		h.files = append(h.files, render.Local(dir, f.tree.Root)...)
 	}
 }
 

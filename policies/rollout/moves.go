@@ -116,7 +116,7 @@ func carriedAway(_ *situation, m move) *finding.Finding {
 func deletedUnseen(s *situation) (findings []finding.Finding) {
 	pruned := s.namespacesPruned()
 	for _, u := range s.unseenAsBefore() {
-		if with, goes := pruned[u.By.GetNamespace()]; goes && delivery.ToolOf(u.By) != delivery.ArgoCD {
+		if with, goes := pruned[u.By.GetNamespace()]; goes && takesBack(u.By) {
 			findings = append(findings, finding.Finding{
 				Severity: finding.Warning, Object: u.Name, Place: u.By.Place(), Remediation: seeing(u),
 				Why: fmt.Sprintf("%s is deleted with %s by %s, which has prune: true, and it is not known which CRDs it takes with it: %s", u.Name, with.object.Holder(), with.unit.Name, u.Why),
@@ -124,6 +124,11 @@ func deletedUnseen(s *situation) (findings []finding.Finding) {
 		}
 	}
 	return findings
+}
+
+// takesBack reports whether what an object has brought is deleted with it. A program leaves what it has made.
+func takesBack(object *delivery.Object) bool {
+	return object.Is("helm.toolkit.fluxcd.io", "HelmRelease") || delivery.ToolOf(object) == delivery.Flux
 }
 
 // crdsPruned are the CRDs that are deleted by themselves, and those that are with what brings them.

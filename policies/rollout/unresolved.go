@@ -50,10 +50,10 @@ func unseenChanged(s *situation) []finding.Finding {
 	return slices.Concat(findings, deletedUnseen(s), inputsChanged(s))
 }
 
-// isOfUnseen reports whether a source is in a unit that cannot be seen on the other side, which is reported.
+// isOfUnseen reports whether a source is in a unit that can be seen on its side only, which is reported.
 func isOfUnseen(c *delivery.Cluster, source delivery.Unseen, other *delivery.Cluster) bool {
 	return slices.ContainsFunc(c.Units, func(u *delivery.Unit) bool {
-		return u.By != nil && u.By != source.By && slices.Contains(u.Objects, source.By) && isUnseen(other, u)
+		return u.By != nil && u.By != source.By && slices.Contains(u.Objects, source.By) && isUnseen(other, u) && !isUnseen(c, u)
 	})
 }
 

@@ -36,17 +36,20 @@ func (o Objects) Source(kind string, from delivery.Reference) *delivery.Object {
 // Held is a ConfigMap or a Secret of a namespace, nil if it is not among the objects seen so far. One without a namespace, of a unit that nothing
 // says who applies, gets it from whatever does.
 func (o Objects) Held(kind, namespace, name string) *delivery.Object {
-	var bare *delivery.Object
+	var bare []*delivery.Object
 	for u, object := range o.Objects() {
 		switch {
 		case !object.Is("", kind) || object.GetName() != name:
 		case object.GetNamespace() == namespace:
 			return object
 		case object.GetNamespace() == "" && u.By == nil:
-			bare = object
+			bare = append(bare, object)
 		}
 	}
-	return bare
+	if len(bare) != 1 { // of two, nothing shows which
+		return nil
+	}
+	return bare[0]
 }
 
 // SourceIsHere says why what a reference names is not in this repository, empty if it is or may be; and the tag or

@@ -12,17 +12,17 @@ import (
 
 // misleadingValues are files of values that nothing here names. A pipeline, or an Application elsewhere, installs the chart with them.
 var misleadingValues = map[string]overlooked{
-	"elsewhere":                ofApps("envs/prod.yaml"),
-	"in a folder of the chart": ofApps("root/envs/prod.yaml"),
-	"beside the chart's own, of another name": ofApps("root/prod.yaml"),
-	"as JSON":         ofApps("root/prod.json"),
-	"of a dependency": ofDependency("p/values.yaml"),
-	"of a dependency, beside the chart's own": ofDependency("p/values-prod.yaml"),
-	"of a dependency, elsewhere":              ofDependency("envs/prod/p.yaml"),
+	"elsewhere":                  ofApps("envs/prod.yaml"),
+	"in a folder of the chart":   ofApps("root/envs/prod.yaml"),
+	"beside the chart's own":     ofApps("root/prod.yaml"),
+	"as JSON":                    ofApps("root/prod.json"),
+	"of a dependency":            ofDependency("p/values.yaml"),
+	"of a dependency, beside":    ofDependency("p/values-prod.yaml"),
+	"of a dependency, elsewhere": ofDependency("envs/prod/p.yaml"),
 	"of variables, in a ConfigMap of no unit": bump("shared/c.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: flux-system}\ndata: {V: v1.0.0}\n", files{
 		"clusters/a/k.yaml": fluxTo("./crds", " postBuild: {substituteFrom: [{kind: ConfigMap, name: c}]},"), "crds/w.yaml": strings.Replace(widgetsCRD, "v1alpha1", "'${V:=v1alpha1}'", 1),
 	}),
-	"of a template with a CRD that is left out": {common: files{"p/Chart.yaml": chartC, "p/values.yaml": "inst: true\n", "p/templates/w.yaml": "{{ if .Values.inst }}\n" + widgetsCRD + "{{ end }}\n"}, base: files{"p/values-prod.yaml": "inst: true\n"}, head: files{"p/values-prod.yaml": "inst: false\n"}},
+	"of a template": {common: files{"p/Chart.yaml": chartC, "p/values.yaml": "inst: true\n", "p/templates/w.yaml": "{{ if .Values.inst }}\n" + widgetsCRD + "{{ end }}\n"}, base: files{"p/values-prod.yaml": "inst: true\n"}, head: files{"p/values-prod.yaml": "inst: false\n"}},
 }
 
 // ofApps is a file of values for an app of apps.
