@@ -65,6 +65,7 @@ func TestWhatBringsACRDGoesWithItsNamespace(t *testing.T) {
 		"a release":                    {x, "", cli.ExitNotDone, "deletes Namespace it, and with it HelmRelease it/"},
 		"one whose Namespace is kept":  {x, "metadata: {annotations: {kustomize.toolkit.fluxcd.io/prune: disabled}, ", cli.ExitDone, "SAFE"},
 		"one whose chart is not seen":  {also(files{"rel/r.yaml": strings.Replace(release, "chart: ./c", "chart: ./none", 1)}, x), "", cli.ExitUnknown, "is deleted with Namespace it"},
+		"a program":                    {also(files{"rel/r.yaml": strings.ReplaceAll(anOperator+mayMakeCRDs, "namespace: o", "namespace: it")}, x), "", cli.ExitDone, "SAFE"},
 		"one in another Namespace":     {also(files{"rel/r.yaml": strings.Replace(release, "namespace: it", "namespace: other", 1)}, x), "", cli.ExitDone, "SAFE"},
 		"one whose Namespace is moved": {also(files{"rel/n.yaml": namespace}, x), "", cli.ExitNotDone, "if it comes before"},
 	} {
