@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/moult-dev/moult/clusters/inspect"
@@ -45,16 +46,23 @@ func through(hands between) *rest.Config {
 	return config
 }
 
-// mortal is a process that is killed at its n-th write for a VirtualMachine: that is not sent, or it is and the answer
+// mortal is a process that is killed at its n-th write of one sort for a VirtualMachine: that is not sent, or it is and the answer
 // is lost.
 type mortal struct {
 	vm   string
-	n    int
+	at   sort
 	sent bool
 
-	mu     sync.Mutex
-	writes int
-	dead   chan struct{}
+	mu   sync.Mutex
+	seen int
+	dead chan struct{}
+}
+
+// sort is what a write does. How many a look makes depends on when the CRD has settled, so a number among all of them says little.
+type sort struct {
+	method string
+	object schema.GroupVersionResource
+	n      int
 }
 
 func (m *mortal) write(req *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
@@ -63,10 +71,10 @@ func (m *mortal) write(req *http.Request, send func() (*http.Response, error)) (
 	if isClosed(m.dead) {
 		return nil, http.ErrServerClosed
 	}
-	if m.concerns(req) {
-		m.writes++
+	if req.Method == m.at.method && strings.Contains(req.URL.Path, "/"+m.at.object.Resource) && m.concerns(req) {
+		m.seen++
 	}
-	if m.writes < m.n {
+	if m.seen < m.at.n {
 		return send()
 	}
 	if m.sent {
