@@ -25,6 +25,7 @@ import (
 // that is the unit.
 func (f *follower) entry(ctx context.Context, entry string) (*delivery.Unit, error) {
 	entry, values := helm.ValuesOf(entry)
+	entry, isLoose := files.IsLoose(entry)
 	path := f.entryPath(entry)
 	if short, err := filepath.Rel(f.tree.Root, path); err != nil || !filepath.IsLocal(short) {
 		return nil, fmt.Errorf("the entry point %s is outside of %s", entry, f.tree.Name)
@@ -34,6 +35,9 @@ func (f *follower) entry(ctx context.Context, entry string) (*delivery.Unit, err
 		return nil, fmt.Errorf("there is no entry point %s in %s; name a folder in it", entry, f.tree.Name)
 	}
 	unit := &delivery.Unit{Name: f.cluster.Name}
+	if isLoose {
+		return unit, f.readLoose(unit, path)
+	}
 	if !info.IsDir() && render.KustomizationIn(filepath.Dir(path)) != path {
 		return unit, f.readFile(unit, path)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -38,18 +39,8 @@ func Wired(ctx context.Context, tree *repository.Tree, o Options) (*delivery.Clu
 		if err != nil || !detect.Tool.Match(content) && !detect.Installer.Match(content) {
 			return err
 		}
-		read, failed := render.Stream(file, bytes.NewReader(content))
-		switch {
-		case failed != nil && !detect.MayDeliver(content):
-			return nil
-		case failed != nil && bytes.Contains(content, []byte("{{")):
-			unread = append(unread, t.Unseen(file, content, "it is a template of what Flux or Argo CD applies"))
-			return nil
-		case failed != nil:
-			unread = append(unread, t.Unseen(file, content, "it is about what Flux or Argo CD applies, and fails: "+files.FailureOf(f.tree.Shorten(failed))))
-			return nil
-		}
-		found.Objects = append(found.Objects, slices.DeleteFunc(files.Placed(read, f.tree.Place), isPatch)...)
+		objects, unseen := asItLies(t, file, content)
+		found.Objects, unread = append(found.Objects, objects...), append(unread, unseen...)
 		return nil
 	})
 	if err != nil || len(found.Objects)+len(unread)+len(t.Submodules) == 0 {
@@ -59,6 +50,41 @@ func Wired(ctx context.Context, tree *repository.Tree, o Options) (*delivery.Clu
 	err = f.follow(ctx)
 	f.cluster.Unseen = append(f.cluster.Unseen, unread...)
 	return f.cluster, err
+}
+
+// asItLies are the objects in a file that no kustomization changes, as far as is known. A template of what Flux or Argo CD applies is unseen, and
+// other files that cannot be read are no manifests.
+func asItLies(t *files.Tree, file string, content []byte) (objects []*delivery.Object, unseen []delivery.Unseen) {
+	read, failed := render.Stream(file, bytes.NewReader(content))
+	switch {
+	case failed != nil && !detect.MayDeliver(content):
+		return nil, nil
+	case failed != nil && bytes.Contains(content, []byte("{{")):
+		return nil, []delivery.Unseen{t.Unseen(file, content, "it is a template of what Flux or Argo CD applies")}
+	case failed != nil:
+		return nil, []delivery.Unseen{t.Unseen(file, content, "it is about what Flux or Argo CD applies, and fails: "+files.FailureOf(t.Shorten(failed)))}
+	}
+	return slices.DeleteFunc(files.Placed(read, t.Place), isPatch), nil
+}
+
+// readLoose fills a unit with the manifests of a folder itself that a person may apply as they lie there. Its CRDs are compared by their files.
+func (f *follower) readLoose(unit *delivery.Unit, dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		file := filepath.Join(dir, entry.Name())
+		if !entry.Type().IsRegular() || !detect.IsManifest(entry.Name()) || detect.ForReading(f.tree.Root, file) {
+			continue
+		}
+		f.tree.Reads.File(file)
+		content, unread := render.ReadRegular(file)
+		if unread != nil {
+			continue // what has a pointer in place of its content is looked for elsewhere
+		}
+		objects, unseen := asItLies(f.tree, file, content)
+		unit.Objects = append(unit.Objects, slices.DeleteFunc(objects, func(o *delivery.Object) bool { return o.IsCRD() })...)
+		f.cluster.Unseen = append(f.cluster.Unseen, unseen...)
+	}
+	return err
 }
 
 // notFetched has no other repository, so that what is taken from a tag of one is not looked for in this one.

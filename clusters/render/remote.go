@@ -142,6 +142,15 @@ func RemoteHosts(kustomization []byte) (hosts []string) {
 	return hosts
 }
 
+// TakesFromElsewhere reports whether a file is a kustomization that takes in remote bases, or charts.
+func TakesFromElsewhere(file string) bool {
+	if KustomizationIn(filepath.Dir(file)) != file {
+		return false
+	}
+	content, err := ReadRegular(file)
+	return err == nil && (len(remoteBases(content)) > 0 || mayTakeCharts(file))
+}
+
 // remoteBases are those of a kustomization; none if it cannot be read, which is for the build to say. What it names
 // otherwise, such as a patch, is fetched over HTTP alone.
 func remoteBases(kustomization []byte) (bases []remoteBase) {

@@ -159,7 +159,7 @@ func TestWhatIsNamedWhileItIsDeletedIsMadeAgainAndMovedAgain(t *testing.T) {
 	w.Eventually(w.told, soon).Should(ContainElement(HavePrefix("Warning StashesReturned: 1 stashed copy was named again")))
 }
 
-// The writes for one copy are: create the successor, repoint when the CRD of what names it has settled; and in a later look create
+// The writes for one copy are: create the successor, repoint when the CRD of what names it has settled. In a later look they are: create
 // the successor, which is there, keep the old one in it, delete.
 func TestAKillAnywhereLosesNothing(t *testing.T) {
 	w := newStashWorld(t)

@@ -7,6 +7,7 @@ import (
 	"hash"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/render"
@@ -78,7 +79,25 @@ func (d *Digest) File(path string) {
 }
 
 // DependenciesIn are the folders that a chart names as file://….
-func DependenciesIn(chart []byte) []string {
+func DependenciesIn(chart []byte) (folders []string) {
+	for _, address := range repositoriesOf(chart) {
+		if folder, found := strings.CutPrefix(address, inFolder); found {
+			folders = append(folders, folder)
+		}
+	}
+	return folders
+}
+
+// DependsOnOthers reports whether a chart takes in charts that are not in this repository.
+func DependsOnOthers(chart []byte) bool {
+	return slices.ContainsFunc(repositoriesOf(chart), func(address string) bool { return address != "" && !strings.HasPrefix(address, inFolder) })
+}
+
+// inFolder begins the address of a chart beside another one.
+const inFolder = "file://"
+
+// repositoriesOf are where a chart's dependencies come from, as far as it can be read.
+func repositoriesOf(chart []byte) (addresses []string) {
 	var read struct {
 		Dependencies []struct {
 			Repository string `json:"repository"`
@@ -87,11 +106,8 @@ func DependenciesIn(chart []byte) []string {
 	if unpacking.Unmarshal(chart, &read) != nil {
 		return nil
 	}
-	var folders []string
 	for _, dependency := range read.Dependencies {
-		if folder, found := strings.CutPrefix(dependency.Repository, "file://"); found {
-			folders = append(folders, folder)
-		}
+		addresses = append(addresses, dependency.Repository)
 	}
-	return folders
+	return addresses
 }

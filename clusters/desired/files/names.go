@@ -3,6 +3,7 @@ package files
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 )
 
@@ -55,4 +56,15 @@ func In(dir string) (files []string) {
 		return nil
 	})
 	return files
+}
+
+// Loosely writes an entry point that is the manifests of a folder itself, as they lie there, and none of a folder below: apps/*.
+func Loosely(folder string) string { return path.Join(folder, "*") }
+
+// IsLoose reports whether an entry point is such a folder, and which.
+func IsLoose(entry string) (folder string, loose bool) {
+	if path.Base(entry) != "*" {
+		return entry, false
+	}
+	return path.Dir(entry), true
 }

@@ -111,12 +111,23 @@ func Wiring(tree *repository.Tree, changed []string) ([]string, error) {
 	return wiring(tree, changed, installsSomething)
 }
 
-// Unfollowed are the same beside entry points that were found. These do not lead to them, so kustomizations and charts that make CRDs count, too.
+// Unfollowed are the same beside entry points that were found. These do not lead to them, so what makes CRDs or takes something from elsewhere
+// counts, too, and so do folders of manifests that something installs from.
 func Unfollowed(tree *repository.Tree, changed []string) ([]string, error) {
-	return wiring(tree, changed, func(file string) bool {
+	found, err := wiring(tree, changed, func(file string) bool {
 		content, err := render.ReadRegular(file)
-		return err == nil && detect.CRD.Match(content) || installsSomething(file)
+		return err == nil && detect.CRD.Match(content) || installsSomething(file) || takesFromElsewhere(file)
 	})
+	return append(found, loose(files.Of(tree), changed)...), err
+}
+
+// takesFromElsewhere reports whether a file is a kustomization that takes in what is not in this repository, or a chart that does.
+func takesFromElsewhere(file string) bool {
+	if filepath.Base(file) != files.ChartFile {
+		return render.TakesFromElsewhere(file)
+	}
+	content, err := render.ReadRegular(file)
+	return err == nil && files.DependsOnOthers(content)
 }
 
 func wiring(tree *repository.Tree, changed []string, counts func(file string) bool) ([]string, error) {
@@ -127,6 +138,9 @@ func wiring(tree *repository.Tree, changed []string, counts func(file string) bo
 	}
 	found := wiredKustomizations(t, touched, counts)
 	c := touching(t, changed)
+	brings := func(chart string) bool {
+		return c.touchDependencies(chart) && counts(filepath.Join(chart, files.ChartFile)) || slices.ContainsFunc(files.In(filepath.Join(chart, "templates")), counts)
+	}
 	err = t.Each(t.Dir, detect.IsNotApplied, func(file string) error {
 		dir := filepath.Dir(file)
 		short, err := filepath.Rel(t.Dir, dir)
@@ -134,7 +148,8 @@ func wiring(tree *repository.Tree, changed []string, counts func(file string) bo
 			return err
 		}
 		elsewhere := c.valuesFor(t, dir)
-		if !c.touch(dir) && len(elsewhere) == 0 || !slices.ContainsFunc(files.In(filepath.Join(dir, "templates")), counts) {
+		isTouched := c.touch(dir) || len(elsewhere) > 0
+		if !isTouched || !brings(dir) {
 			return nil
 		}
 		short = filepath.ToSlash(short)
@@ -211,6 +226,17 @@ func (c changes) has(path string) bool {
 		}
 		if path == c.root {
 			break
+		}
+	}
+	return false
+}
+
+// touchDependencies reports whether they have to do with what decides about the charts that a chart depends on: its templates do not.
+func (c changes) touchDependencies(dir string) bool {
+	templates := filepath.Join(dir, "templates")
+	for file := range c.files {
+		if files.Inside(file, dir) && !files.Inside(file, templates) {
+			return true
 		}
 	}
 	return false

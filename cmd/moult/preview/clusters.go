@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	names "github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/scan"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -122,7 +123,7 @@ func (p *command) unfollowed(ctx context.Context, s *sides, all []preview.Delive
 	if err != nil {
 		return nil, err
 	}
-	for _, entry := range entries {
+	for _, entry := range slices.DeleteFunc(entries, leftOut(all)) {
 		more, err := p.clusters(ctx, s, entry, source{}, entry)
 		if err != nil {
 			return nil, err
@@ -138,6 +139,16 @@ func (p *command) unfollowed(ctx context.Context, s *sides, all []preview.Delive
 		return all, err
 	}
 	return append(all, s.held(others)...), nil
+}
+
+// leftOut reports whether an entry point is a folder of loose manifests in one that is built: it leaves them out then.
+func leftOut(all []preview.Delivered) func(string) bool {
+	return func(entry string) bool {
+		folder, loose := names.IsLoose(entry)
+		return loose && slices.ContainsFunc(all, func(d preview.Delivered) bool {
+			return isBuilt(d.Base.Cluster, folder+"/") || isBuilt(d.Head.Cluster, folder+"/")
+		})
+	}
 }
 
 // notBuilt are the entry points that cannot be built, before or after.

@@ -57,10 +57,14 @@ func decides(cluster delivery.Cluster, crd *delivery.Object, file string) bool {
 	brings := func(found delivery.CRD) bool {
 		return found.GetName() == crd.GetName() && reflect.DeepEqual(found.Object.Object["spec"], crd.Object["spec"])
 	}
-	return slices.ContainsFunc(cluster.CRDs(), brings) ||
-		slices.ContainsFunc(cluster.Units, func(u *delivery.Unit) bool {
-			return slices.ContainsFunc(u.Dirs, func(dir string) bool { return dir != "" && dir != "." && strings.HasPrefix(file, dir+"/") })
-		})
+	return slices.ContainsFunc(cluster.CRDs(), brings) || isBuilt(cluster, file)
+}
+
+// isBuilt reports whether a cluster gets what is in a folder around a file, as far as that does not leave it out.
+func isBuilt(cluster delivery.Cluster, file string) bool {
+	return slices.ContainsFunc(cluster.Units, func(u *delivery.Unit) bool {
+		return slices.ContainsFunc(u.Dirs, func(dir string) bool { return dir != "" && dir != "." && strings.HasPrefix(file, dir+"/") })
+	})
 }
 
 // crdsIn are the CRDs of a file that may be applied as it is.

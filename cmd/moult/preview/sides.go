@@ -15,6 +15,7 @@ import (
 	"github.com/moult-dev/moult/clusters/charts/store"
 	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/desired/detect"
+	names "github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/helm"
 	"github.com/moult-dev/moult/clusters/desired/scan"
 	"github.com/moult-dev/moult/clusters/render"
@@ -132,6 +133,7 @@ func (s side) has(entry string) bool {
 		return true
 	}
 	entry, _ = helm.ValuesOf(entry)
+	entry, _ = names.IsLoose(entry)
 	for _, around := range []string{s.tree.Dir, s.tree.Root} {
 		if _, err := os.Stat(filepath.Join(around, filepath.FromSlash(entry))); !errors.Is(err, fs.ErrNotExist) {
 			return true

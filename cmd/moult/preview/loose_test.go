@@ -1,0 +1,69 @@
+package preview
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+)
+
+// loosely adds an entry point to a repository that does not lead to what changes.
+func loosely(c overlooked) overlooked {
+	all := files{"clusters/a/k.yaml": fluxTo("./crds", ""), "crds/kustomization.yaml": "resources: [c.yaml]\n", "crds/c.yaml": aConfigMap}
+	maps.Copy(all, c.common)
+	c.common = all
+	return c
+}
+
+// looseManifests change in folders that no entry point leads to. A person may apply them, or a tool that the repository does not name.
+var looseManifests = map[string]overlooked{
+	"a HelmRelease":                bump("apps/h.yaml", release("1.0.0"), nil),
+	"its values":                   bump("apps/c.yaml", aConfigMap+"data: {values.yaml: '1.0.0'}\n", files{"apps/h.yaml": strings.Replace(release("1.0.0"), "spec: {chart", "spec: {valuesFrom: [{kind: ConfigMap, name: x}], chart", 1)}),
+	"a HelmRelease at the root":    bump("h.yaml", release("1.0.0"), nil),
+	"one that is new":              {head: files{"apps/h.yaml": release("1.0.0")}},
+	"one that goes":                {base: files{"apps/h.yaml": release("1.0.0")}},
+	"a subscription":               bump("apps/s.yaml", "apiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata: {name: s, namespace: o}\nspec: {name: s, channel: stable, startingCSV: s.v1.0.0, source: c, sourceNamespace: olm}\n", nil),
+	"an operator":                  bump("apps/o.yaml", anOperator+mayMakeCRDs, nil),
+	"an operator, and its rights":  bump("apps/o.yaml", anOperator, files{"apps/r.yaml": strings.TrimPrefix(mayMakeCRDs, "---\n")}),
+	"a remote base":                bump("apps/kustomization.yaml", "resources: ['https://git.invalid/it//crds?ref=v1.0.0']\n", nil),
+	"a remote base of a part":      bump("apps/p/kustomization.yaml", "resources: ['https://git.invalid/it//crds?ref=v1.0.0']\n", files{"apps/kustomization.yaml": "resources: [p]\n"}),
+	"a file by its address":        bump("apps/kustomization.yaml", "resources: ['https://files.invalid/1.0.0/install.yaml']\n", nil),
+	"a chart of a kustomization":   bump("apps/kustomization.yaml", "helmCharts: [{name: cert-manager, version: 1.0.0, repo: 'https://charts.invalid'}]\n", nil),
+	"a dependency of a chart":      bump("apps/Chart.yaml", strings.Replace(chartC, "0.1.0", "0.1.9", 1)+"dependencies: [{name: cert-manager, version: 1.0.0, repository: 'https://charts.invalid'}]\n", nil),
+	"a template of an Application": bump("apps/a.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: {{ .name }}}\nspec: {source: {chart: c, targetRevision: 1.0.0}}\n", nil),
+}
+
+func TestManifestsThatNothingLeadsToAreSeen(t *testing.T) {
+	for name, c := range looseManifests {
+		t.Run(name, loosely(c).isSeen)
+		alone := files{"README.md": "it\n"} // so that both sides are folders
+		maps.Copy(alone, c.common)
+		c.common = alone
+		t.Run(name+", without an entry point", c.isSeen)
+	}
+}
+
+// What a kustomization around it, or a folder that is built, leaves out is not applied. Nor is what installs nothing, or is for reading.
+func TestManifestsThatAreLeftOutDecideNothing(t *testing.T) {
+	app := appTo("x", "apps", own, "")
+	for name, c := range map[string]overlooked{
+		"by a kustomization":           bump("apps/h.yaml", release("1.0.0"), files{"apps/kustomization.yaml": "resources: [c.yaml]\n", "apps/c.yaml": aConfigMap}),
+		"by one around it":             bump("apps/w/h.yaml", release("1.0.0"), files{"apps/kustomization.yaml": "resources: [c.yaml]\n", "apps/c.yaml": aConfigMap}),
+		"by an Application":            bump("apps/w/h.yaml", release("1.0.0"), files{"clusters/a/k.yaml": app, "apps/c.yaml": aConfigMap}),
+		"a Deployment":                 bump("apps/o.yaml", anOperator, nil),
+		"an example":                   bump("examples/h.yaml", release("1.0.0"), nil),
+		"how often a release is asked": {base: files{"apps/h.yaml": strings.Replace(release("1.0.0"), "spec: {", "spec: {interval: 1m, ", 1)}, head: files{"apps/h.yaml": strings.Replace(release("1.0.0"), "spec: {", "spec: {interval: 5m, ", 1)}},
+		"a template of a chart with dependencies": bump("c/templates/d.yaml", anOperator, files{
+			"c/Chart.yaml": chartC + "dependencies: [{name: common, version: 3.0.0, repository: 'https://charts.invalid'}]\n",
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := loosely(c).write(t)
+			code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--offline", "--fail-on", "warning")
+			g.Expect(code).To(Equal(cli.ExitDone), out+errOut)
+		})
+	}
+}
