@@ -49,6 +49,12 @@ func TestEntryPointsThatNobodyHasNamed(t *testing.T) {
 				"boot/f.yaml": object("fluxcd.controlplane.io/v1", "FluxInstance", "flux", "sync: {kind: GitRepository, url: 'https://git/ours', path: clusters/b}"),
 			}, ".", []string{"clusters/a", "clusters/b"},
 		},
+		"a cluster for tests, beside others": {
+			files{"envs/main/a.yaml": flux("a", "path: ./apps"), "envs/test/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x"), "more/test/a.yaml": flux("a", "path: ./apps")},
+			".", []string{"envs/main", "envs/test"},
+		},
+		"a cluster for tests, alone": {files{"clusters/test/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x")}, ".", []string{"clusters/test"}},
+		"tests":                      {files{"test/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x")}, ".", nil},
 		"one opened at the folder around them": {
 			files{".git/HEAD": "", "clusters/production/a.yaml": flux("a", "path: ./apps"), "clusters/staging/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x")},
 			"clusters", []string{"production", "staging"},

@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"bytes"
 	"path/filepath"
 	"slices"
 
@@ -22,22 +23,43 @@ func (f *follower) failed(u *delivery.Unit, dir string) {
 	}
 	f.hiddenOf(u).failed = true
 	f.madeOf(f.hiddenOf(u), []string{dir}, decidesNothing)
-	f.hiddenOf(u).widenIfLeading()
+	f.widenIfLeading(f.hiddenOf(u), dir)
 }
 
 // widenIfLeading is for a folder that is not built here, but was where its tool runs, or may be. Objects of Flux and Argo CD in it then
 // apply other folders, which are not followed.
-func (h *hidden) widenIfLeading() {
+func (f *follower) widenIfLeading(h *hidden, dir string) {
 	leads := func(file string) bool {
 		content, err := render.ReadRegular(file)
-		return err == nil && detect.Tool.Match(content)
+		if err != nil || !detect.Tool.Match(content) {
+			return false
+		}
+		read, err := render.Stream(file, bytes.NewReader(content))
+		return err != nil || slices.ContainsFunc(read.Objects, leadsFurther)
 	}
-	for _, path := range h.files {
+	for _, path := range append(render.Local(dir, f.tree.Root), h.files...) {
 		if direct, err := filepath.EvalSymlinks(path); err == nil && slices.ContainsFunc(files.In(direct), leads) {
 			h.widen(files.Wires)
+			return
 		}
 	}
 }
+
+// leadsFurther reports whether an object of Flux or Argo CD may apply a folder, or a chart in one. A chart of a registry lies in none.
+func leadsFurther(object *delivery.Object) bool {
+	switch {
+	case kinds.IsHelmRelease(object):
+		return inFolder(object.Text("spec", "chart", "spec", "sourceRef", "kind"))
+	case object.Is("source.toolkit.fluxcd.io", "HelmChart"):
+		return inFolder(object.Text("spec", "sourceRef", "kind"))
+	case object.Is("source.toolkit.fluxcd.io", object.GetKind()):
+		return false
+	}
+	return kinds.Delivers(object) || kinds.Installs(object)
+}
+
+// inFolder reports whether a source of charts has them in folders.
+func inFolder(kind string) bool { return kind != "" && kind != "HelmRepository" }
 
 // madeOf remembers what folders are built of together, but for manifests that need not be.
 func (f *follower) madeOf(h *hidden, dirs []string, needNot func(*delivery.Object) bool) {

@@ -87,7 +87,7 @@ func (f *follower) chartOf(object *delivery.Object) hidden {
 
 // hideChart remembers the chart of an Application and the files of values and parameters that it takes. They are in the chart's
 // folder, at the root of the repository if they begin with a slash, or with $name/ in another source, which may be this
-// repository. Patterns and variables of the build may stand for any file.
+// repository. All files count that a pattern, or a variable of the build, may stand for.
 // https://argo-cd.readthedocs.io/en/stable/user-guide/helm/#glob-patterns-in-value-files
 func (f *follower) hideChart(u *delivery.Unit, source *delivery.Object, dir string) {
 	f.hiddenOf(u).add(dir)
@@ -104,8 +104,10 @@ func (f *follower) hideChart(u *delivery.Unit, source *delivery.Object, dir stri
 			inside, below = absolute, f.tree.Root
 		}
 		switch {
-		case inside == "" || strings.ContainsAny(inside, "*?[{$"):
-			f.hiddenOf(u).widen(mayBe(inside))
+		case inside == "":
+			f.hiddenOf(u).widen(files.Data)
+		case strings.ContainsAny(inside, "*?[{$"):
+			f.hiddenOf(u).files = append(f.hiddenOf(u).files, f.tree.Matching(below, inside)...)
 		case below == f.tree.Root:
 			f.hiddenOf(u).add(f.tree.Absolute(inside))
 		case below != "":
@@ -126,14 +128,6 @@ func (f *follower) hideJsonnet(h *hidden, u *delivery.Unit, source *delivery.Obj
 	if !areAll {
 		h.widen(files.Data)
 	}
-}
-
-// mayBe is how much of the repository a pattern of files may mean.
-func mayBe(pattern string) files.Scope {
-	if pattern == "" || files.IsData(pattern) {
-		return files.Data
-	}
-	return files.Everything
 }
 
 // hideBuild builds what goes to another cluster, to tell whether what matters in it changes.
@@ -164,7 +158,7 @@ func (f *follower) hideFolder(ctx context.Context, h *hidden, dir, way string, b
 	rendering, err := build()
 	if err != nil {
 		made := hidden{files: render.Local(dir, f.tree.Root)}
-		made.widenIfLeading()
+		f.widenIfLeading(&made, dir)
 		h.files = append(h.files, made.files...)
 		h.widen(made.scope)
 		return

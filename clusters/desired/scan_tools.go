@@ -12,6 +12,7 @@ import (
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/flux"
+	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -95,7 +96,8 @@ func (notFetched) Fetch(context.Context, string, string) (*repository.Tree, erro
 	return nil, charts.ErrNotAsked
 }
 
-// isPatch reports whether an object is a Kustomization of Flux only together with another file: alone, it lacks what Flux requires.
+// isPatch reports whether an object is one of Flux only together with another file: alone, it lacks what Flux requires.
 func isPatch(object *delivery.Object) bool {
-	return object.Is("kustomize.toolkit.fluxcd.io", "Kustomization") && object.Field("spec", "sourceRef") == nil
+	return object.Is("kustomize.toolkit.fluxcd.io", "Kustomization") && object.Field("spec", "sourceRef") == nil ||
+		kinds.IsHelmRelease(object) && object.Field("spec", "chart") == nil && object.Field("spec", "chartRef") == nil
 }

@@ -72,7 +72,7 @@ func (f *follower) hide(u *delivery.Unit, dir string, err error) bool {
 	}
 	u.Unseen = why
 	f.hideMade(u, dir, decidesNothing)
-	f.hiddenOf(u).widenIfLeading()
+	f.widenIfLeading(f.hiddenOf(u), dir)
 	return true
 }
 

@@ -87,10 +87,16 @@ func (o *overlay) leaveOut(content []byte) ([]byte, error) {
 	return marshalled(k)
 }
 
-// marshalled is a kustomization as a file. Kustomize refuses one that says nothing.
+// marshalled is a kustomization as a file. Kustomize refuses one that says nothing, and a list without entries is not written.
 func marshalled(k types.Kustomization) ([]byte, error) {
-	if k.CheckEmpty() != nil {
-		k.Namespace = "placeholder"
+	content, err := yaml.Marshal(k)
+	if err != nil {
+		return nil, err
 	}
-	return yaml.Marshal(k)
+	var written types.Kustomization
+	if written.Unmarshal(content) == nil && written.CheckEmpty() != nil {
+		k.Namespace = "placeholder"
+		return yaml.Marshal(k)
+	}
+	return content, nil
 }

@@ -2,6 +2,7 @@
 package deciding
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -15,6 +16,16 @@ import (
 	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
 )
+
+// TextOf are what decides about CRDs in some objects, and who they are.
+func TextOf(objects []*delivery.Object) string {
+	var all []any
+	for _, object := range objects {
+		all = append(all, Of(object), object.GetKind(), object.Field("metadata"))
+	}
+	text, _ := json.Marshal(all) // they were read from YAML
+	return string(text)
+}
 
 // Of is an object without what says who it is, how it is doing, and when it is looked at.
 func Of(object *delivery.Object) map[string]any {

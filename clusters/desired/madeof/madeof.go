@@ -51,10 +51,18 @@ func Folders(t *files.Tree, dirs, referred []string, needNot func(*delivery.Obje
 			parts.Files = append(parts.Files, k.homes[file]) // its charts lie there, and nowhere else
 		case k.values[file] && !k.others[file] && !k.configured:
 			parts.Texts = append(parts.Texts, t.Relative(file)+" "+valuesIn(t, file))
-		case k.values[file], k.others[file], k.fields[file] == nil && !k.areSuch(t, file, needNot):
+		case k.values[file], k.others[file]:
 			parts.Files = append(parts.Files, file)
 		case k.fields[file] == nil:
-			plain[file] = true
+			manifests := k.manifestsIn(t, file)
+			switch {
+			case manifests == nil:
+				parts.Files = append(parts.Files, file)
+			case slices.ContainsFunc(manifests, func(o *delivery.Object) bool { return !needNot(o) }):
+				parts.Texts = append(parts.Texts, t.Relative(file)+" "+deciding.TextOf(manifests))
+			default:
+				plain[file] = true
+			}
 		}
 	}
 	for _, file := range slices.Sorted(maps.Keys(k.fields)) {
@@ -100,21 +108,21 @@ func isAboutCRDs(images any) bool {
 	return bytes.Contains(text, []byte("crd"))
 }
 
-// areSuch reports whether a file holds manifests of a sort alone.
-func (k *kustomizations) areSuch(t *files.Tree, file string, isSuch func(*delivery.Object) bool) bool {
+// manifestsIn are those of a file that nothing else is made of by Kustomize; nil if it is not of such manifests alone.
+func (k *kustomizations) manifestsIn(t *files.Tree, file string) []*delivery.Object {
 	if direct, err := filepath.EvalSymlinks(file); err != nil || direct != file {
-		return false // it may have another name, too
+		return nil // it may have another name, too
 	}
 	content, err := render.ReadRegular(file)
 	if err != nil {
-		return false
+		return nil
 	}
 	read, err := render.Stream(file, bytes.NewReader(content))
-	if err != nil || len(read.Objects) == 0 {
-		return false
+	if err != nil || slices.ContainsFunc(read.Objects, func(object *delivery.Object) bool {
+		return slices.Contains(k.referred, object.GetKind()) || strings.ContainsAny(object.GetAPIVersion()+object.GetKind(), "${<")
+	}) {
+		return nil
 	}
 	t.Reads.File(file)
-	return !slices.ContainsFunc(read.Objects, func(object *delivery.Object) bool {
-		return slices.Contains(k.referred, object.GetKind()) || strings.ContainsAny(object.GetAPIVersion()+object.GetKind(), "${<") || !isSuch(object)
-	})
+	return read.Objects
 }

@@ -15,6 +15,9 @@ func TestAnEntryPointThatIsFoundMayFail(t *testing.T) {
 	const broken = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: other, name: twice}\nspec: {}\n"
 	without := strings.Replace(widgetsCRD, "  - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n", "", 1)
 	application := strings.Replace(broken, ", name: twice", "", 1)
+	every := func(interval string) map[string]string {
+		return map[string]string{"more/it.yaml": strings.Replace(release("1.0.0"), "spec: {", "spec: {interval: "+interval+", ", 1)}
+	}
 	for name, c := range map[string]struct {
 		base, head map[string]string
 		args       []string
@@ -23,9 +26,10 @@ func TestAnEntryPointThatIsFoundMayFail(t *testing.T) {
 	}{
 		"as before":                      {code: cli.ExitDone, says: "nothing that it is made of changes"},
 		"and a file of it changes":       {head: map[string]string{"apps/broken.yaml": "# it\n" + broken}, code: cli.ExitUnknown, says: "apps cannot be built here, before this change or after it"},
-		"and a file beside it changes":   {head: map[string]string{"apps/good.yaml": "# it\n" + application}, code: cli.ExitUnknown, says: "apps cannot be built here, before this change or after it"},
+		"and a file beside it changes":   {head: map[string]string{"apps/good.yaml": strings.Replace(application, "spec: {}", "spec: {project: it}", 1)}, code: cli.ExitUnknown, says: "apps cannot be built here, before this change or after it"},
 		"and it may lead to a change":    {head: map[string]string{"more/crd.yaml": widgetsCRD}, code: cli.ExitUnknown, says: "it may be applied by what cannot be built: apps"},
 		"and may install a change":       {head: map[string]string{"more/it.yaml": strings.ReplaceAll(release("1.0.0"), "helm.toolkit.fluxcd.io/v2\nkind: HelmRelease", "operators.coreos.com/v1alpha1\nkind: Subscription")}, code: cli.ExitUnknown, says: "it may be applied by what cannot be built: apps"},
+		"and how often it looks":         {base: every("1m"), head: every("5m"), code: cli.ExitDone, says: "nothing that it is made of changes"},
 		"and what changes is no CRD":     {head: map[string]string{"more/it.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: it}\n"}, code: cli.ExitDone, says: "nothing that it is made of changes"},
 		"since this change":              {base: map[string]string{"apps/broken.yaml": application}, code: cli.ExitNotDone, says: "apps cannot be built"},
 		"and is new":                     {head: map[string]string{"new/good.yaml": application, "new/broken.yaml": broken}, code: cli.ExitUnknown, says: "new is new and looks like an entry point, and cannot be built: "},

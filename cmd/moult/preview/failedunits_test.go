@@ -18,6 +18,10 @@ func TestWhatFailsIsNotChangedByWhatDecidesAboutNoCRD(t *testing.T) {
 		return "apiVersion: example.com/v1\nkind: Dashboard\nmetadata: {name: it}\nspec:\n  of: " + of + "\n"
 	}
 	as := func(kind, of string) string { return strings.Replace(dashboard(of), "Dashboard", kind, 1) }
+	every := func(interval string) string {
+		return strings.Replace(release("1.0.0"), "spec: {", "spec: {interval: "+interval+", ", 1)
+	}
+	ofGit := strings.Replace(release("1.0.0"), "chart: widgets, version: 1.0.0", "chart: ./apps/other, sourceRef: {kind: GitRepository, name: flux-system}", 1)
 	configured := func(kind string) string {
 		return "nameReference: [{kind: " + kind + ", fieldSpecs: [{path: spec/it}]}]\n"
 	}
@@ -29,10 +33,15 @@ func TestWhatFailsIsNotChangedByWhatDecidesAboutNoCRD(t *testing.T) {
 		"a manifest":                  {broken, nil, map[string]string{"it.yaml": dashboard("y")}, cli.ExitDone},
 		"a manifest that comes":       {broken, nil, map[string]string{"kustomization.yaml": "resources: [crd.yaml, it.yaml, new.yaml, missing.yaml]\n", "new.yaml": strings.Replace(dashboard("x"), "name: it", "name: new", 1)}, cli.ExitDone},
 		"a manifest that goes":        {broken, nil, map[string]string{"kustomization.yaml": "resources: [crd.yaml, missing.yaml]\n"}, cli.ExitDone},
-		"its CRD":                     {broken, nil, map[string]string{"crd.yaml": widgetsCRD + "# y\n"}, cli.ExitUnknown},
+		"its CRD":                     {broken, nil, map[string]string{"crd.yaml": without}, cli.ExitUnknown},
+		"a comment in its CRD":        {broken, nil, map[string]string{"crd.yaml": widgetsCRD + "# y\n"}, cli.ExitDone},
 		"its kustomization":           {broken, nil, map[string]string{"kustomization.yaml": "namespace: other\n" + broken}, cli.ExitUnknown},
 		"a manifest becomes a CRD":    {broken, nil, map[string]string{"it.yaml": strings.ReplaceAll(widgetsCRD, "idget", "adget")}, cli.ExitUnknown},
 		"an installer":                {broken, map[string]string{"it.yaml": release("1.0.0")}, map[string]string{"it.yaml": release("2.0.0")}, cli.ExitUnknown},
+		"how often it looks":          {broken, map[string]string{"it.yaml": every("1m")}, map[string]string{"it.yaml": every("5m")}, cli.ExitDone},
+		"another name of it":          {broken, map[string]string{"it.yaml": release("1.0.0")}, map[string]string{"it.yaml": strings.Replace(release("1.0.0"), "name: widgets", "name: w", 1)}, cli.ExitUnknown},
+		"an installer elsewhere":      {broken, map[string]string{"it.yaml": every("1m"), "other/h.yaml": every("1m")}, map[string]string{"other/h.yaml": strings.Replace(every("1m"), "1.0.0", "2.0.0", 1)}, cli.ExitDone},
+		"its chart elsewhere":         {broken, map[string]string{"it.yaml": ofGit, "other/Chart.yaml": chartC, "other/crds/w.yaml": widgetsCRD}, map[string]string{"other/crds/w.yaml": without}, cli.ExitUnknown},
 		"what holds a CRD":            {broken, nil, map[string]string{"it.yaml": dashboard("|\n    " + strings.ReplaceAll(strings.ReplaceAll(widgetsCRD, "\n", "\n    "), "idget", "adget") + "\n#")}, cli.ExitUnknown},
 		"a command":                   {broken, nil, map[string]string{"it.yaml": dashboard("['sh', '-c', 'kubectl apply -f https://example.com/crds.yaml']")}, cli.ExitUnknown},
 		"values":                      {broken, map[string]string{"it.yaml": as("ConfigMap", "x")}, map[string]string{"it.yaml": as("ConfigMap", "y")}, cli.ExitUnknown},

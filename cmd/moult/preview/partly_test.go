@@ -54,6 +54,11 @@ func TestWhatCannotBeHadHidesOnlyItself(t *testing.T) {
 		"what is copied by a name":     {remote + "replacements: [{source: {name: it, fieldPath: spec}, targets: [{select: {kind: X}, fieldPaths: [spec]}]}]\n", nil, files{"it.yaml": other}, changes},
 		"beside what is copied":        {remote + "replacements: [{source: {kind: X, fieldPath: spec}, targets: [{select: {kind: X}, fieldPaths: [spec]}]}]\n", nil, files{"it.yaml": other}, same},
 		"beside where names are":       {"resources: [crd.yaml, it.yaml, 'https://github.com/example/it?ref=v1', below]\n", files{"below/kustomization.yaml": "resources: [x.yaml]\nreplacements: [{source: {name: x, fieldPath: spec}, targets: [{select: {kind: X}, fieldPaths: [spec]}]}]\n", "below/x.yaml": strings.Replace(dashboard, "name: it", "name: x", 1)}, files{"it.yaml": other}, same},
+		"a folder of a base alone": {
+			"resources: [crd.yaml, it.yaml, below]\n",
+			files{"below/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: ['https://github.com/example/it?ref=v1']\n"},
+			files{"crd.yaml": less}, named,
+		},
 		"what is no part of it":        {strings.Replace(remote, "it.yaml", "it.yaml, helmrelease.yaml", 1), files{"helmrelease.yaml": strings.Replace(dashboard, "name: it", "name: helm", 1)}, files{"notes.yaml": "x: 2\n"}, same},
 		"a manifest beside a chart":    {helm, nil, files{"it.yaml": other}, same},
 		"a version beside a chart":     {helm, nil, files{"crd.yaml": less}, named},
