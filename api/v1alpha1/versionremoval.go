@@ -131,6 +131,12 @@ type VersionRemovalStatus struct {
 	// +optional
 	Proof *ProofStatus `json:"proof,omitempty"`
 
+	// Cleared is what the versions were cleared of when Moult last looked. If the
+	// CRD goes, this is all that is known of objects that may be left in etcd.
+	//
+	// +optional
+	Cleared *ClearedStatus `json:"cleared,omitempty"`
+
 	// Progress counts the objects of the walk under way, or of the last one.
 	//
 	// +optional
@@ -185,6 +191,24 @@ type ProofStatus struct {
 	//
 	// +optional
 	ReferencesAt *metav1.Time `json:"referencesAt,omitempty"`
+}
+
+// ClearedStatus is a CRD of which no object is stored at the versions. Without a
+// UID, there has been no such CRD.
+type ClearedStatus struct {
+	// +optional
+	UID string `json:"uid,omitempty"`
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+	// StorageVersion is what each object was proved to be stored at.
+	//
+	// +optional
+	StorageVersion string `json:"storageVersion,omitempty"`
+	// Absent are the versions that the CRD did not have, if nothing was proved.
+	//
+	// +listType=atomic
+	// +optional
+	Absent []string `json:"absent,omitempty"`
 }
 
 // ProgressStatus counts objects.

@@ -1,6 +1,7 @@
 package removal_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -56,7 +57,7 @@ func TestACRDThatIsForcedAwayAtOnceOpensNoGate(t *testing.T) {
 	w.Create(n, builders.Each(func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/waits"}) }))
 	gate := running.GateFor(w)
 	gate.Ask()
-	running.Moult(t, cp.Config, running.Quick(w.GR.Group), removal.Options{})
+	stop := running.Moult(t, cp.Config, running.Quick(w.GR.Group), removal.Options{})
 	g.Eventually(gate.Verdict, running.Soon).Should(ContainSubstring(v1alpha1.ReasonIntermediateRevisionRequired))
 
 	g.Expect(w.CRDs().Delete(t.Context(), crd.Name, metav1.DeleteOptions{})).To(Succeed())
@@ -66,12 +67,59 @@ func TestACRDThatIsForcedAwayAtOnceOpensNoGate(t *testing.T) {
 	g.Expect(gate.Verdict()).To(Equal("False " + v1alpha1.ReasonDeletionUnproved + " Reconciling"))
 	g.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": n}))
 
-	another := *gate
-	another.Name.Name = "another"
-	another.Ask(func(r *v1alpha1.VersionRemoval) { r.Name = another.Name.Name })
-	g.Eventually(another.Verdict, running.Soon).Should(ContainSubstring(v1alpha1.ReasonDeletionUnproved), "one that is made now knows no better")
-	gate.Withdraw()
-	another.Withdraw()
+	stop()
+	var others []*running.Gate
+	for i := range 5 {
+		another := *gate
+		another.Name.Name = fmt.Sprint("another-", i)
+		another.Ask(func(r *v1alpha1.VersionRemoval) { r.Name = another.Name.Name })
+		others = append(others, &another)
+	}
+	running.Moult(t, cp.Config, running.Quick(w.GR.Group), removal.Options{})
+	for _, another := range others {
+		g.Eventually(another.Verdict, running.Soon).Should(ContainSubstring(v1alpha1.ReasonDeletionUnproved), "one that is made now knows no better, whichever is looked at first")
+	}
+	for _, each := range append(others, gate) {
+		each.Withdraw()
+	}
 	gate.Ask()
 	g.Eventually(gate.Verdict, running.Soon).Should(ContainSubstring(v1alpha1.ReasonNothingStored), "a person has looked, and had it made anew")
+}
+
+// What was proved of a CRD holds while it goes as it was.
+func TestACRDThatGoesIsAsItWasProved(t *testing.T) {
+	for name, c := range map[string]struct {
+		changes func(w *running.Witness, gate *running.Gate)
+		going   string
+	}{
+		"as it was":              {func(*running.Witness, *running.Gate) {}, v1alpha1.ReasonNotEstablished},
+		"the storage flips back": {func(w *running.Witness, _ *running.Gate) { w.Flip("v1alpha1") }, v1alpha1.ReasonDeletionUnproved},
+		"the storage version is to go": {func(_ *running.Witness, gate *running.Gate) {
+			gate.Change(func(r *v1alpha1.VersionRemoval) { r.Spec.Versions = []string{"v1alpha1", "v1"} })
+		}, v1alpha1.ReasonDeletionUnproved},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			crd := builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").OptedIn().Build()
+			w := running.InstallFlipped(t, cp, crd, 3, builders.Each(func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/waits"}) }))
+			gate := running.GateFor(w)
+			gate.Ask()
+			running.Moult(t, cp.Config, running.Quick(w.GR.Group), removal.Options{})
+			g.Eventually(gate.Verdict, running.Soon).Should(Equal("True " + v1alpha1.ReasonSafeToRemove))
+
+			g.Expect(w.CRDs().Delete(t.Context(), crd.Name, metav1.DeleteOptions{})).To(Succeed())
+			g.Eventually(gate.Verdict, running.Soon).Should(ContainSubstring(v1alpha1.ReasonNotEstablished))
+			c.changes(w, gate)
+			g.Eventually(gate.Verdict, running.Soon).Should(ContainSubstring(c.going))
+			_, err := w.CRDs().Patch(t.Context(), crd.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			gone := "True " + v1alpha1.ReasonNothingStored // the objects are at v1
+			if c.going == v1alpha1.ReasonDeletionUnproved {
+				gone = "False " + v1alpha1.ReasonDeletionUnproved + " Reconciling"
+			}
+			g.Eventually(gate.Message, running.Soon).Should(ContainSubstring("there is no CRD"))
+			g.Expect(gate.Verdict()).To(Equal(gone))
+		})
+	}
 }

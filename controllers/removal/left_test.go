@@ -129,6 +129,7 @@ func TestAVersionThatWentTooEarlyIsNotDoneWith(t *testing.T) {
 	g.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 3}))
 
 	stop()
+	gate.Change(func(r *v1alpha1.VersionRemoval) { r.Spec.Require = []v1alpha1.Requirement{v1alpha1.Unserved} }) // etcd has the same, whatever is asked for
 	slow := running.Quick(w.GR.Group)
 	slow.Settle = time.Hour
 	running.Moult(t, cp.Config, slow, removal.Options{Namespaces: []string{"default"}})

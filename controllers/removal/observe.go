@@ -2,6 +2,7 @@ package removal
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -16,7 +17,7 @@ import (
 
 // observe looks at the CRD that a VersionRemoval names and at how far its
 // migration is. The CRD is nil if there is none.
-func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemoval, read readsCRD) (*apiextensionsv1.CustomResourceDefinition, verdict.Situation, error) {
+func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemoval, from client.Reader, read readsCRD) (*apiextensionsv1.CustomResourceDefinition, verdict.Situation, error) {
 	s := verdict.Situation{
 		Now:      r.opts.Clock.Now(),
 		Machine:  r.opts.machine.Now(),
@@ -34,17 +35,24 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	}
 	ready := meta.FindStatusCondition(removal.Status.Conditions, "Ready")
 	if ready != nil {
-		s.Before = ready.Reason
+		s.Before, s.Cleared = ready.Reason, removal.Status.Cleared
+		if s.Cleared == nil && s.Before == v1alpha1.ReasonNothingStored {
+			s.Cleared = &v1alpha1.ClearedStatus{} // an older Moult has found so
+		}
+		// What etcd has does not depend on what is asked for.
+		s.FoundFailed = slices.Contains([]string{v1alpha1.ReasonDeletionFailed, v1alpha1.ReasonDeletionUnproved, v1alpha1.ReasonObjectsFailed}, s.Before)
 	}
 	if removal.Status.ObservedGeneration == removal.Generation {
 		s.Noted = verdict.Noted(removal.Status.Warnings)
-		s.FoundFailed = slices.Contains([]string{v1alpha1.ReasonDeletionFailed, v1alpha1.ReasonDeletionUnproved, v1alpha1.ReasonObjectsFailed}, s.Before)
 	}
 	crd, err := read(ctx, removal.Spec.CRDName)
 	switch {
 	case isGone(err, removal.Spec.CRDName):
 		r.forget(client.ObjectKeyFromObject(removal))
-		s.LeftBeside = s.Before == "" && r.states.leftBeside(removal)
+		if s.Before == "" {
+			s.LeftBeside, err = r.leftBeside(ctx, removal, from)
+			return nil, s, err
+		}
 		return nil, s, nil
 	case err != nil:
 		return nil, s, err
@@ -65,6 +73,27 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 		}
 	}
 	return crd, s, nil
+}
+
+// leftBeside reports whether another VersionRemoval of the CRD in the namespace knows that objects may be left without it. Another team's is not
+// asked: it would hold this gate. One that the cache still has is looked for where the answer comes from.
+func (r *Reconciler) leftBeside(ctx context.Context, removal *v1alpha1.VersionRemoval, from client.Reader) (bool, error) {
+	list := &v1alpha1.VersionRemovalList{}
+	if err := r.client.List(ctx, list, client.InNamespace(removal.Namespace), client.MatchingFields{crdNameIndex: removal.Spec.CRDName}, client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("listing the VersionRemovals of %s: %w", removal.Spec.CRDName, err)
+	}
+	for i := range list.Items {
+		other := &list.Items[i]
+		if other.UID == removal.UID || !verdict.LeftBy(other, removal.Spec.Versions) {
+			continue
+		}
+		now := &v1alpha1.VersionRemoval{}
+		err := from.Get(ctx, client.ObjectKeyFromObject(other), now)
+		if err == nil && now.UID == other.UID || client.IgnoreNotFound(err) != nil {
+			return true, client.IgnoreNotFound(err)
+		}
+	}
+	return false, nil
 }
 
 // readsCRD reads a CRD by name.

@@ -51,7 +51,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	switch {
 	case rewrite.IsGone(err, v1alpha1.GroupVersion.Group, req.Name):
 		r.forget(req.NamespacedName)
-		r.states.gone(req.NamespacedName)
 		r.metrics.drop(ctx, req.NamespacedName)
 		return ctrl.Result{}, nil
 	case err != nil:
@@ -109,11 +108,10 @@ func (r *Reconciler) evaluate(ctx context.Context, name types.NamespacedName, fr
 		return e, err
 	}
 	slimMetadata(e.before)
-	if e.crd, e.situation, err = r.observe(ctx, e.before, read); err != nil {
+	if e.crd, e.situation, err = r.observe(ctx, e.before, from, read); err != nil {
 		return e, err
 	}
 	e.verdict = verdict.Judge(e.situation)
-	r.states.leaves(e.before, e.verdict.Rule == verdict.LeftInEtcd)
 	if e.verdict.Closes {
 		r.states.closed(e.before, e.situation.Now)
 	}

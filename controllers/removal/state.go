@@ -17,7 +17,6 @@ import (
 type stateStore struct {
 	mu     sync.Mutex
 	states map[types.NamespacedName]*state
-	left   map[types.NamespacedName]string // the CRD of each that found that objects may be left without it
 }
 
 type state struct {
@@ -43,36 +42,7 @@ type answer struct {
 }
 
 func newStateStore() *stateStore {
-	return &stateStore{states: map[types.NamespacedName]*state{}, left: map[types.NamespacedName]string{}}
-}
-
-// leaves notes whether a VersionRemoval found that objects may be left without their CRD.
-func (s *stateStore) leaves(removal *v1alpha1.VersionRemoval, found bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.left, client.ObjectKeyFromObject(removal))
-	if found {
-		s.left[client.ObjectKeyFromObject(removal)] = removal.Spec.CRDName
-	}
-}
-
-// leftBeside reports whether another VersionRemoval of the CRD in the namespace found so. Another team's is not asked: it would hold this gate.
-func (s *stateStore) leftBeside(removal *v1alpha1.VersionRemoval) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for name, crd := range s.left {
-		if crd == removal.Spec.CRDName && name.Namespace == removal.Namespace && name.Name != removal.Name {
-			return true
-		}
-	}
-	return false
-}
-
-// gone drops a VersionRemoval that no longer exists.
-func (s *stateStore) gone(name types.NamespacedName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.left, name)
+	return &stateStore{states: map[types.NamespacedName]*state{}}
 }
 
 // request returns what a VersionRemoval as it is now asks for, and the CRD that its

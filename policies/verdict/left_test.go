@@ -33,24 +33,95 @@ func TestObjectsThatCouldNotBeDeletedHoldTheGate(t *testing.T) {
 	g.Expect(v.Message).To(And(ContainSubstring("may be left in etcd at v1alpha1"), ContainSubstring("bring the CRD back")))
 }
 
-// A finalizer that is taken off leaves no trace: it looks as if the API server had deleted all objects.
+func cleared(s *Situation) {
+	v := Judge(*s)
+	s.Before, s.Cleared = v.Reason, v.Cleared
+}
+
+// goes marks the CRD as deleted. To the API server that is no other generation, but to delete it again is.
+func goes(s *Situation) { s.CRD.Deleting = true }
+
+func again(s *Situation) { s.CRD.Generation++ }
+
+func gone(s *Situation) { s.CRD, s.Migration = nil, nil }
+
+// returns makes the CRD anew.
+func returns(changes ...func(*Situation)) func(*Situation) {
+	return func(s *Situation) {
+		fresh := with(changes...)
+		s.CRD, s.Migration = fresh.CRD, fresh.Migration
+		s.CRD.UID, s.Migration.Subject.UID = "another", "another"
+	}
+}
+
+// story is what is said of one step after the other, each of which remembers the one before.
+func story(steps ...func(*Situation)) (reasons []string) {
+	s := with()
+	for _, step := range steps {
+		step(&s)
+		v := Judge(s)
+		s.Before, s.Cleared = v.Reason, v.Cleared
+		reasons = append(reasons, v.Reason)
+	}
+	return reasons
+}
+
+// A finalizer that is taken off leaves no trace: it looks as if the API server had deleted all objects. So what was proved before decides.
 func TestACRDThatGoesUnprovedHoldsTheGate(t *testing.T) {
-	deleting := func(before string) string {
-		return Judge(with(func(s *Situation) { s.CRD.Deleting, s.Before = true, before })).Reason
+	const (
+		safe, going, nothing = v1alpha1.ReasonSafeToRemove, v1alpha1.ReasonNotEstablished, v1alpha1.ReasonNothingStored
+		unproved, removed    = v1alpha1.ReasonDeletionUnproved, v1alpha1.ReasonAlreadyRemoved
+	)
+	still := func(*Situation) {}
+	asks := func(versions ...string) func(*Situation) {
+		return func(s *Situation) { s.Removal.Versions = versions }
 	}
-	gone := func(before string, beside bool) string {
-		return Judge(with(func(s *Situation) { s.CRD, s.Migration, s.Before, s.LeftBeside = nil, nil, before, beside })).Reason
+	flipsBack := func(s *Situation) {
+		s.CRD.Generation++
+		s.CRD.StorageVersion = "v1alpha1"
 	}
-	g := NewWithT(t)
-	for _, proved := range []string{v1alpha1.ReasonSafeToRemove, v1alpha1.ReasonStillServed, v1alpha1.ReasonNotEstablished} {
-		g.Expect(deleting(proved)).To(Equal(v1alpha1.ReasonNotEstablished), proved)
-		g.Expect(gone(proved, false)).To(Equal(v1alpha1.ReasonNothingStored), proved)
+	removes := func(s *Situation) { s.CRD.Versions = s.CRD.Versions[1:] }
+	serves := func(s *Situation) {
+		s.Removal.Require, s.CRD.Versions[0].Served = []v1alpha1.Requirement{v1alpha1.Unserved}, true
 	}
-	for _, unproved := range []string{v1alpha1.ReasonMigrating, v1alpha1.ReasonConversionUnavailable, v1alpha1.ReasonNotOptedIn, v1alpha1.ReasonPaused, v1alpha1.ReasonDeletionUnproved} {
-		g.Expect(deleting(unproved)).To(Equal(v1alpha1.ReasonDeletionUnproved), unproved)
-		g.Expect(gone(unproved, false)).To(Equal(v1alpha1.ReasonDeletionUnproved), unproved)
+	restarted := func(s *Situation) { s.Migration = nil }
+	notSeen := at(v1alpha1.ReasonMigrating, "rewriting")
+	for name, c := range map[string]struct {
+		steps []func(*Situation)
+		says  []string
+	}{
+		"proved":                        {steps: []func(*Situation){still, goes, still, gone, still}, says: []string{safe, going, going, nothing, nothing}},
+		"proved, and deleted twice":     {steps: []func(*Situation){still, goes, again, gone}, says: []string{safe, going, going, nothing}},
+		"changed to and fro as it went": {steps: []func(*Situation){still, goes, func(s *Situation) { again(s); again(s) }, gone}, says: []string{safe, going, unproved, unproved}},
+		"removed, and back as it goes": {
+			steps: []func(*Situation){func(s *Situation) { removes(s); s.CRD.OptedIn, s.Migration = false, nil }, goes, func(s *Situation) { again(s); s.CRD.Versions = with().CRD.Versions }, gone},
+			says:  []string{removed, going, unproved, unproved},
+		},
+		"proved, and held by another rule":     {steps: []func(*Situation){serves, goes, gone}, says: []string{v1alpha1.ReasonStillServed, going, nothing}},
+		"proved, and paused":                   {steps: []func(*Situation){func(s *Situation) { s.Paused = true }, goes, func(s *Situation) { s.Paused = false }, gone}, says: []string{v1alpha1.ReasonPaused, v1alpha1.ReasonPaused, going, nothing}},
+		"proved, by the process before":        {steps: []func(*Situation){still, restarted, goes, gone}, says: []string{safe, v1alpha1.ReasonMigrating, going, nothing}},
+		"not looked at before it goes":         {steps: []func(*Situation){goes, gone}, says: []string{unproved, unproved}},
+		"not proved":                           {steps: []func(*Situation){notSeen, goes, gone}, says: []string{v1alpha1.ReasonMigrating, unproved, unproved}},
+		"proved once":                          {steps: []func(*Situation){still, flipsBack, goes, gone}, says: []string{safe, v1alpha1.ReasonIntermediateRevisionRequired, unproved, unproved}},
+		"changed as it went":                   {steps: []func(*Situation){still, goes, flipsBack, gone}, says: []string{safe, going, unproved, unproved}},
+		"changed before it was seen to go":     {steps: []func(*Situation){still, func(s *Situation) { flipsBack(s); goes(s) }, gone}, says: []string{safe, unproved, unproved}},
+		"asked for more as it goes":            {steps: []func(*Situation){still, goes, asks("v1alpha1", "v1"), gone, asks("v1alpha1")}, says: []string{safe, going, unproved, unproved, nothing}},
+		"asked for more when it has gone":      {steps: []func(*Situation){still, goes, gone, asks("v1alpha1", "v1")}, says: []string{safe, going, nothing, unproved}},
+		"asked for the storage version before": {steps: []func(*Situation){asks("v1alpha1", "v1"), goes, gone}, says: []string{v1alpha1.ReasonIntermediateRevisionRequired, unproved, unproved}},
+		"removed":                              {steps: []func(*Situation){removes, goes, gone}, says: []string{removed, going, nothing}},
+		"a version that never was":             {steps: []func(*Situation){func(s *Situation) { asks("v1alfa1")(s); s.CRD.OptedIn, s.Migration = false, nil }, goes, gone, asks("v1alpha1")}, says: []string{removed, going, nothing, unproved}},
+		"back, and not established":            {steps: []func(*Situation){notSeen, goes, gone, returns(at(v1alpha1.ReasonNotEstablished, "its names are taken")), goes, gone}, says: []string{v1alpha1.ReasonMigrating, unproved, unproved, going, unproved, unproved}},
+		"never there":                          {steps: []func(*Situation){gone, asks("v1alpha1", "v1beta1")}, says: []string{nothing, nothing}},
+		"asked for another when it has gone":   {steps: []func(*Situation){still, goes, gone, asks("v1beta1")}, says: []string{safe, going, nothing, nothing}},
+		"never there, and paused": {
+			steps: []func(*Situation){func(s *Situation) { gone(s); s.Paused = true }, still, func(s *Situation) { s.Paused = false }},
+			says:  []string{v1alpha1.ReasonPaused, v1alpha1.ReasonPaused, nothing},
+		},
+		"made, and seen as it goes":    {steps: []func(*Situation){gone, func(s *Situation) { returns()(s); goes(s) }, gone}, says: []string{nothing, unproved, unproved}},
+		"another VersionRemoval knows": {steps: []func(*Situation){func(s *Situation) { gone(s); s.LeftBeside = true }, func(s *Situation) { s.LeftBeside = false }}, says: []string{unproved, unproved}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(story(c.steps...)).To(Equal(c.says))
+		})
 	}
-	g.Expect(deleting("")).To(Equal(v1alpha1.ReasonDeletionUnproved), "nobody has looked")
-	g.Expect(gone("", false)).To(Equal(v1alpha1.ReasonNothingStored), "a fresh cluster")
-	g.Expect(gone("", true)).To(Equal(v1alpha1.ReasonDeletionUnproved), "another VersionRemoval knows")
 }

@@ -77,6 +77,7 @@ func Judge(s Situation) Verdict {
 		if !v.Until.After(s.Now) {
 			v.Until = time.Time{} // what was waited for is under way, and its end is news
 		}
+		v.Cleared = s.cleared()
 		v.Warnings = s.warnOfLabelOrigin(s.warnOfLosses(s.warnOfReferences(v)))
 		return v
 	}
@@ -116,7 +117,7 @@ func nothingStored(s Situation) (Verdict, bool) {
 
 // crdIsGoing: all objects go with it, if the API server has its way.
 func crdIsGoing(s Situation) (Verdict, bool) {
-	if s.Before == "" || s.mayBeLeft() {
+	if s.mayBeLeft() {
 		return progressing(v1alpha1.ReasonDeletionUnproved, fmt.Sprintf("the CRD %s is being deleted, and it is not proved that no object is stored at %s", s.Removal.CRDName, list(s.Removal.Versions)),
 			"let the API server delete the objects with it; without the CRD's own finalizer, they stay in etcd where nothing can read them"), s.CRD.Deleting
 	}

@@ -34,7 +34,7 @@ func TestEachRule(t *testing.T) {
 			}),
 			want{rule: "NothingStored", state: Ready, reason: v1alpha1.ReasonNothingStored, says: []string{"stored at v1, v2, v3, v4, v5 and 2 more"}}},
 		"a CRD that is being deleted is waited for": {
-			with(func(s *Situation) { s.CRD.Deleting, s.Before = true, v1alpha1.ReasonSafeToRemove }),
+			with(cleared, goes),
 			want{rule: "CRDIsGoing", state: Progressing, reason: v1alpha1.ReasonNotEstablished, says: []string{"is being deleted"}}},
 		"a version that has gone is done with": {
 			with(func(s *Situation) { s.CRD.Versions = s.CRD.Versions[1:] }),

@@ -35,6 +35,8 @@ type Situation struct {
 	FoundFailed bool
 	// Before is the reason of the verdict before, perhaps by an earlier process; empty if there was none.
 	Before string
+	// Cleared is what was known of the versions then, whatever the spec was.
+	Cleared *v1alpha1.ClearedStatus
 	// LeftBeside reports whether another VersionRemoval of the CRD found that objects may be left without it.
 	LeftBeside bool
 	// LastWrite is the latest write at one of the versions seen before; zero if
@@ -125,18 +127,6 @@ func (c *CRD) whyNotDeleted(failed bool) string {
 	return c.DeletionFailed
 }
 
-// afterProof are the reasons of verdicts that leave no object at the versions: none was there, or it is proved.
-var afterProof = []string{
-	v1alpha1.ReasonNothingStored, v1alpha1.ReasonAlreadyRemoved, v1alpha1.ReasonSafeToRemove, v1alpha1.ReasonNotEstablished,
-	v1alpha1.ReasonRepairingOwnership, v1alpha1.ReasonOwnershipWouldBeLost, v1alpha1.ReasonStillServed, v1alpha1.ReasonStillWritten,
-	v1alpha1.ReasonStillReferenced, v1alpha1.ReasonStillStashed, v1alpha1.ReasonReferencesUnknown, v1alpha1.ReasonNotBackedUp,
-}
-
-// mayBeLeft reports whether objects may have been stored at the versions when the CRD was last looked at.
-func (s Situation) mayBeLeft() bool {
-	return s.LeftBeside || s.Before != "" && !slices.Contains(afterProof, s.Before)
-}
-
 // State is what a Verdict amounts to. The set is closed.
 type State string
 
@@ -161,6 +151,8 @@ type Verdict struct {
 	Warnings []v1alpha1.Blocker
 	// Progress is set when there is something to count.
 	Progress *v1alpha1.Progress
+	// Cleared is what is known of the versions, if the CRD should go.
+	Cleared *v1alpha1.ClearedStatus
 	// Proof is set with SafeToRemove.
 	Proof *v1alpha1.ProofStatus
 	// LastWrite is the latest write at one of the versions seen so far.

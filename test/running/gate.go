@@ -12,6 +12,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -51,6 +52,19 @@ func (g *Gate) Ask(changes ...func(*v1alpha1.VersionRemoval)) {
 	}
 	g.g.Expect(g.client.Create(g.t.Context(), removal)).To(Succeed())
 	g.t.Cleanup(func() { _ = g.client.Delete(context.Background(), removal) }) // another test's CRD may have the same name
+}
+
+// Change changes the VersionRemoval.
+func (g *Gate) Change(change func(*v1alpha1.VersionRemoval)) {
+	g.t.Helper()
+	g.g.Expect(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		removal := &v1alpha1.VersionRemoval{}
+		if err := g.client.Get(g.t.Context(), g.Name, removal); err != nil {
+			return err
+		}
+		change(removal)
+		return g.client.Update(g.t.Context(), removal)
+	})).To(Succeed())
 }
 
 // Withdraw deletes the VersionRemoval, and waits until it is deleted.
