@@ -119,8 +119,8 @@ func (f *follower) readFile(unit *delivery.Unit, path string) error {
 // A snapshot that lies in the folder is left out. Without an entry point nothing shows that the folder is applied as it is.
 // Named as one, it is, and then its tool stumbles over the file.
 func (f *follower) buildEntry(ctx context.Context, unit *delivery.Unit, dir string, named bool) error {
-	var snapshots []string
-	o := render.Options{Root: f.tree.Root, Network: f.Network, Note: f.tree.Reads.File, LeaveOut: func(file string, content []byte) bool {
+	var snapshots, read []string
+	o := render.Options{Root: f.tree.Root, Network: f.Network, Note: func(file string) { read = append(read, file) }, LeaveOut: func(file string, content []byte) bool {
 		if !named && detect.ForReading(dir, file) {
 			return true
 		}
@@ -138,8 +138,11 @@ func (f *follower) buildEntry(ctx context.Context, unit *delivery.Unit, dir stri
 	rendering, err := render.Folder(dir, o)
 	if err != nil && named && render.KustomizationIn(dir) == "" {
 		if plain, plainErr := render.Directory(dir, render.DirectoryOptions{Root: f.tree.Root, Note: f.tree.Reads.File}); plainErr == nil && len(plain.Objects) > 0 && !leavesOut(dir, plain) {
-			rendering, err = plain, nil
+			rendering, err, read = plain, nil, nil // what is below is not of it
 		}
+	}
+	for _, file := range read {
+		f.tree.Reads.File(file)
 	}
 	if err != nil && named && f.hide(unit, dir, err) { // what a whole repository lacks is asked about where it changes
 		return nil

@@ -3,6 +3,7 @@ package desired
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -58,9 +59,15 @@ func (f *follower) hideSource(u *delivery.Unit, d delivery.Source) {
 		for _, made := range f.artifactsNamed(u.By.SourceRef()) {
 			f.hiddenOf(u).widen(artifact.ScopeOf(made.generator))
 		}
-	} else if kind != "GitRepository" && len(f.hiddenOf(u).files) > 0 {
+	} else if kind != "GitRepository" && (len(f.hiddenOf(u).files) > 0 || f.hasFolder(d.Path)) {
 		f.hiddenOf(u).widen(files.Wires)
 	}
+}
+
+// hasFolder reports whether a folder of this repository, of which an artifact may be made, has a folder with a path.
+func (f *follower) hasFolder(name string) bool {
+	name = strings.Trim(path.Clean("/"+name), "/")
+	return name != "" && slices.ContainsFunc(f.tree.Folders(), func(dir string) bool { return strings.HasSuffix(dir, "/"+name) })
 }
 
 // fluxOptions are those of a Kustomization.

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/moult-dev/moult/clusters/desired/deciding"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/flux"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
@@ -24,7 +25,7 @@ import (
 // that is guessed.
 func Follow(ctx context.Context, t *repository.Tree, entry string, o Options) (*delivery.Cluster, error) {
 	tree, c := files.Of(t), &delivery.Cluster{Name: entry}
-	f := &follower{Options: o, tree: tree, seen: map[string]bool{}, cluster: c, known: flux.ObjectsOf(c), releases: newReleases(tree, o.Charts)}
+	f := &follower{Options: o, tree: tree, seen: map[string]*delivery.Object{}, cluster: c, known: flux.ObjectsOf(c), releases: newReleases(tree, o.Charts)}
 	if entry == "" {
 		f.cluster.Name = t.Name
 	}
@@ -64,7 +65,9 @@ type follower struct {
 	tree    *files.Tree
 	cluster *delivery.Cluster
 	// seen are the Kustomizations and Applications that have become units, so that no circle is walked twice.
-	seen map[string]bool
+	seen map[string]*delivery.Object
+	// others are manifests of the same names, by what they say.
+	others map[string]bool
 	// later are those that need something of a unit that may still come.
 	later []pointer
 	// known are the objects of the cluster, for Flux.
@@ -159,7 +162,11 @@ func (f *follower) take(ctx context.Context, p pointer) {
 		f.pending = append(f.pending, p)
 		return
 	}
-	if !kinds.Delivers(p.by) || f.seen[f.key(p)] {
+	if !kinds.Delivers(p.by) {
+		return
+	}
+	if followed, isSeen := f.seen[f.key(p)]; isSeen {
+		f.another(p, followed)
 		return
 	}
 	if !p.last && f.waits(p) {
@@ -173,13 +180,33 @@ func (f *follower) take(ctx context.Context, p pointer) {
 
 func (f *follower) add(unit *delivery.Unit) {
 	if unit.By != nil {
-		f.seen[f.key(pointer{by: unit.By, parent: unit.Parent})] = true
+		f.seen[f.key(pointer{by: unit.By, parent: unit.Parent})] = unit.By
 	}
 	if unit.Err != nil {
 		unit.Failure = files.FailureOf(unit.Err)
 	}
 	f.cluster.Units = append(f.cluster.Units, unit)
 	f.report(unit)
+}
+
+// another notes a manifest of the name of one that is followed, if it says something else: which of them counts is not known.
+func (f *follower) another(p pointer, followed *delivery.Object) {
+	says := jsonOf(deciding.Of(p.by))
+	if followed == nil || followed.Unstructured == p.by.Unstructured || says == jsonOf(deciding.Of(followed)) || f.others[f.key(p)+says] {
+		return
+	}
+	if f.others == nil {
+		f.others = map[string]bool{}
+	}
+	f.others[f.key(p)+says] = true
+	unit := &delivery.Unit{
+		Name: kinds.UnitName(p.by, p.parent), Tool: delivery.ToolOf(p.by), By: p.by, Parent: p.parent, Sources: delivery.SourcesOf(p.by),
+		Unseen: "another manifest of this name is followed",
+	}
+	for _, source := range unit.Sources {
+		f.hiddenOf(unit).addBelowRoot(f.tree, source.Path)
+	}
+	f.cluster.Units = append(f.cluster.Units, unit)
 }
 
 // key is the same for the same object, whichever unit it was found in.

@@ -30,10 +30,21 @@ func optinFindings(s *situation) []finding.Finding {
 					f.Severity = finding.Warning
 				}
 			}
+			if f.Rule == optin.Substituted && s.wasSubstituted(u, f, q) {
+				f.Severity = finding.Info // this change has not caused it
+			}
 			findings = append(findings, f.Finding)
 		}
 	}
 	return append(findings, forcedFromNowOn(s, q)...)
+}
+
+// wasSubstituted reports whether a unit has put the same into a CRD before.
+func (s *situation) wasSubstituted(u *delivery.Unit, f optin.Found, q optin.Question) bool {
+	before := s.base.Unit(u.Name)
+	return before != nil && slices.ContainsFunc(optin.Check(before, q), func(had optin.Found) bool {
+		return had.Rule == f.Rule && had.CRD == f.CRD && had.Why == f.Why
+	})
 }
 
 // forcedFromNowOn finds units that delete and recreate what the API server refuses, while their CRDs stay as they are.

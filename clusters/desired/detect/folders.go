@@ -1,22 +1,54 @@
 package detect
 
 import (
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // forReading are names of folders from which no cluster gets anything.
 var forReading = []string{"doc", "docs", "example", "examples", "sample", "samples", "test", "tests", "testdata", "e2e", "vendor", "node_modules"}
 
-// IsForReading is for such folders.
-func IsForReading(name string) bool { return slices.Contains(forReading, name) }
+// IsForReading is for such a folder. One that is called test may be an environment like those beside it.
+func IsForReading(dir string) bool {
+	name := filepath.Base(dir)
+	return slices.Contains(forReading, name) && (name != "test" || !isEnvironment(dir))
+}
 
-// ForReading reports whether a file lies in such a folder, or in a hidden one, below another folder.
+var (
+	environment  = regexp.MustCompile(`^(?:.*[-_.])?(?:dev|develop|development|stg|stage|staging|prod|prd|production|preprod|uat|qa|ithc|sbox|sandbox|live)(?:[-_.\d].*)?$`)
+	environments = []string{"clusters", "cluster", "envs", "environments", "overlays", "stages", "instances"}
+	// siblings are the names beside a folder, so that each is read once. A tree does not change while it is looked at.
+	siblings sync.Map
+)
+
+func isEnvironment(dir string) bool {
+	around := filepath.Dir(dir)
+	if known, found := siblings.Load(around); found {
+		is, _ := known.(bool)
+		return is
+	}
+	entries, _ := os.ReadDir(around) // none if it is not on this side
+	is := slices.Contains(environments, filepath.Base(around)) || slices.ContainsFunc(entries, func(entry os.DirEntry) bool {
+		return entry.IsDir() && environment.MatchString(entry.Name())
+	})
+	siblings.Store(around, is)
+	return is
+}
+
+// ForReading reports whether a file lies in such a folder, or in a hidden one, below another folder. Both are absolute.
 func ForReading(below, file string) bool {
 	short, err := filepath.Rel(below, filepath.Dir(file))
-	return err == nil && slices.ContainsFunc(strings.Split(filepath.ToSlash(short), "/"), func(folder string) bool {
-		return IsForReading(folder) || IsHidden(folder) && filepath.IsLocal(folder) && folder != "."
+	if err != nil {
+		return false
+	}
+	dir := below
+	return slices.ContainsFunc(strings.Split(filepath.ToSlash(short), "/"), func(folder string) bool {
+		dir = filepath.Join(dir, folder)
+		return IsForReading(dir) || IsHidden(folder) && filepath.IsLocal(folder) && folder != "."
 	})
 }
 

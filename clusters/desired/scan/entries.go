@@ -25,7 +25,7 @@ import (
 // Flux Kustomizations or Argo CD Applications, and none of these applies them, except for itself as flux bootstrap has it.
 // They are relative to what the tree was opened for, which is what Follow takes.
 //
-// Folders that are for reading, such as docs and examples, are passed over, and so are tests, but for a cluster of that name.
+// Folders that are for reading, such as docs and examples, are passed over, and so are tests, but for an environment of that name.
 //
 // There are none if that is a file, a kustomization, or an entry point itself: then it says what is applied. It is a guess
 // from the files as they lie there, good enough to ask for a name and not to decide by.
@@ -34,49 +34,30 @@ func EntryPoints(t *repository.Tree) ([]string, error) {
 	if err != nil || !info.IsDir() || render.KustomizationIn(t.Dir) != "" {
 		return nil, err
 	}
-	found, tests, err := search(files.Of(t), nil)
-	if tests = slices.DeleteFunc(tests, isNoCluster(found)); err == nil && len(tests) > 0 {
-		found, _, err = search(files.Of(t), tests)
-	}
-	var short []string
-	for _, dir := range found {
-		name, outside := filepath.Rel(t.Dir, dir)
-		if dir == t.Dir || outside != nil || !filepath.IsLocal(name) {
-			return nil, err // it is one, or inside of one
-		}
-		short = append(short, filepath.ToSlash(name))
-	}
-	return short, err
-}
-
-// ofTests is the name of a folder with tests, or of a cluster for tests.
-const ofTests = "test"
-
-// isNoCluster reports whether a folder called test is none of a cluster: that lies beside others, or in a folder for clusters.
-func isNoCluster(found []string) func(string) bool {
-	return func(dir string) bool {
-		isBeside := func(one string) bool { return filepath.Dir(one) == filepath.Dir(dir) }
-		return filepath.Base(filepath.Dir(dir)) != "clusters" && !slices.ContainsFunc(found, isBeside)
-	}
-}
-
-// search finds the candidates, and the folders called test that it passes over. Those of clusters are named.
-func search(t *files.Tree, clusters []string) (found, tests []string, err error) {
-	e := &entryPoints{tree: t, clusters: clusters, known: flux.ObjectsOf(&delivery.Cluster{Units: []*delivery.Unit{{}}}), files: map[string][]string{}, kustomized: map[string][]string{}}
+	e := &entryPoints{tree: files.Of(t), known: flux.ObjectsOf(&delivery.Cluster{Units: []*delivery.Unit{{}}}), files: map[string][]string{}, kustomized: map[string][]string{}}
 	if err := filepath.WalkDir(t.Dir, e.visit); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, one := range e.delivering {
 		e.add(one.file, one.object)
 	}
-	return e.candidates(), e.tests, nil
+	var found []string
+	for _, dir := range e.candidates() {
+		if dir == t.Dir {
+			return nil, nil
+		}
+		short, err := filepath.Rel(t.Dir, dir)
+		if err != nil || !filepath.IsLocal(short) {
+			return nil, nil //nolint:nilerr // it is inside of one
+		}
+		found = append(found, filepath.ToSlash(short))
+	}
+	return found, nil
 }
 
 // entryPoints is a search under way. All folders are absolute.
 type entryPoints struct {
 	tree *files.Tree
-	// clusters are folders called test that are those of clusters, and tests are the others.
-	clusters, tests []string
 	// known are the sources of Flux, and delivering are the Kustomizations and Applications, with their files.
 	known      flux.Objects
 	delivering []delivering
@@ -110,10 +91,7 @@ func (e *entryPoints) visit(file string, entry fs.DirEntry, err error) error {
 		e.kustomized[filepath.Dir(file)] = render.Local(filepath.Dir(file), e.tree.Root)
 	}
 	switch {
-	case entry.IsDir() && file != e.tree.Dir && entry.Name() == ofTests && !slices.Contains(e.clusters, file):
-		e.tests = append(e.tests, file)
-		return filepath.SkipDir
-	case entry.IsDir() && file != e.tree.Dir && entry.Name() != ofTests && (strings.HasPrefix(entry.Name(), ".") || detect.IsForReading(entry.Name())):
+	case entry.IsDir() && file != e.tree.Dir && (strings.HasPrefix(entry.Name(), ".") || detect.IsForReading(file)):
 		return filepath.SkipDir
 	case !entry.Type().IsRegular() || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(filepath.ToSlash(file))):
 		return nil

@@ -123,7 +123,7 @@ func (p *command) unfollowed(ctx context.Context, s *sides, all []preview.Delive
 	if err != nil {
 		return nil, err
 	}
-	for _, entry := range slices.DeleteFunc(entries, leftOut(all)) {
+	for _, entry := range slices.DeleteFunc(entries, s.leftOut(all)) {
 		more, err := p.clusters(ctx, s, entry, source{}, entry)
 		if err != nil {
 			return nil, err
@@ -142,11 +142,11 @@ func (p *command) unfollowed(ctx context.Context, s *sides, all []preview.Delive
 }
 
 // leftOut reports whether an entry point is a folder of loose manifests in one that is built: it leaves them out then.
-func leftOut(all []preview.Delivered) func(string) bool {
+func (s *sides) leftOut(all []preview.Delivered) func(string) bool {
 	return func(entry string) bool {
 		folder, loose := names.IsLoose(entry)
 		return loose && slices.ContainsFunc(all, func(d preview.Delivered) bool {
-			return isBuilt(d.Base.Cluster, folder+"/") || isBuilt(d.Head.Cluster, folder+"/")
+			return s.base.isBuilt(d.Base.Cluster, folder+"/") || s.head.isBuilt(d.Head.Cluster, folder+"/")
 		})
 	}
 }

@@ -27,12 +27,12 @@ func (s *sides) declared(all []preview.Delivered) (preview.Pair, error) {
 		before, after := s.base.crdsIn(c.Base, c.Name), s.head.crdsIn(c.Head, c.Name)
 		undecided := map[string]bool{} // on one side or on both, which are compared then
 		for _, crd := range before {
-			if !slices.ContainsFunc(all, func(d preview.Delivered) bool { return decides(d.Base.Cluster, crd, c.Name) }) {
+			if !slices.ContainsFunc(all, func(d preview.Delivered) bool { return s.base.decides(d.Base.Cluster, crd, c.Name) }) {
 				undecided[crd.GetName()] = true
 			}
 		}
 		for _, crd := range after {
-			if !slices.ContainsFunc(all, func(d preview.Delivered) bool { return decides(d.Head.Cluster, crd, c.Name) }) {
+			if !slices.ContainsFunc(all, func(d preview.Delivered) bool { return s.head.decides(d.Head.Cluster, crd, c.Name) }) {
 				undecided[crd.GetName()] = true
 			}
 		}
@@ -53,17 +53,21 @@ func (s side) declare(to *delivery.Cluster, crds []*delivery.Object, named map[s
 
 // decides reports whether an entry point shows by itself what becomes of a CRD in a file: it brings the same one, or a folder around the
 // file without it.
-func decides(cluster delivery.Cluster, crd *delivery.Object, file string) bool {
+func (s side) decides(cluster delivery.Cluster, crd *delivery.Object, file string) bool {
 	brings := func(found delivery.CRD) bool {
 		return found.GetName() == crd.GetName() && reflect.DeepEqual(found.Object.Object["spec"], crd.Object["spec"])
 	}
-	return slices.ContainsFunc(cluster.CRDs(), brings) || isBuilt(cluster, file)
+	return slices.ContainsFunc(cluster.CRDs(), brings) || s.isBuilt(cluster, file)
 }
 
-// isBuilt reports whether a cluster gets what is in a folder around a file, as far as that does not leave it out.
-func isBuilt(cluster delivery.Cluster, file string) bool {
+// isBuilt reports whether a cluster gets what is in a folder around a file, as far as that does not leave it out. An entry point that was found,
+// and has no kustomization, may be more than what is read of it.
+func (s side) isBuilt(cluster delivery.Cluster, file string) bool {
 	return slices.ContainsFunc(cluster.Units, func(u *delivery.Unit) bool {
-		return slices.ContainsFunc(u.Dirs, func(dir string) bool { return dir != "" && dir != "." && strings.HasPrefix(file, dir+"/") })
+		return slices.ContainsFunc(u.Dirs, func(dir string) bool {
+			isAround := dir != "" && dir != "." && strings.HasPrefix(file, dir+"/")
+			return isAround && (u.By != nil || render.KustomizationIn(filepath.Join(s.tree.Root, filepath.FromSlash(dir))) != "")
+		})
 	})
 }
 

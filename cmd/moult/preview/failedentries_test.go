@@ -32,6 +32,7 @@ func TestAnEntryPointThatIsFoundMayFail(t *testing.T) {
 		"and how often it looks":         {base: every("1m"), head: every("5m"), code: cli.ExitDone, says: "nothing that it is made of changes"},
 		"and what changes is no CRD":     {head: map[string]string{"more/it.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: it}\n"}, code: cli.ExitDone, says: "nothing that it is made of changes"},
 		"since this change":              {base: map[string]string{"apps/broken.yaml": application}, code: cli.ExitNotDone, says: "apps cannot be built"},
+		"since it is none any more":      {base: map[string]string{"old/kustomization.yaml": "resources: [a.yaml]\n", "old/a.yaml": application}, head: map[string]string{"old/install/Chart.yaml": chartC, "old/install/values.yaml": "a: b\n"}, code: cli.ExitUnknown, says: "no longer exists"},
 		"and is new":                     {head: map[string]string{"new/good.yaml": application, "new/broken.yaml": broken}, code: cli.ExitUnknown, says: "new is new and looks like an entry point, and cannot be built: "},
 		"until this change":              {head: map[string]string{"apps/broken.yaml": application}, code: cli.ExitUnknown, says: "apps cannot be built before this change"},
 		"and another loses its CRD":      {head: map[string]string{"crds/crd.yaml": without}, code: cli.ExitUnknown, says: "v1alpha1"},

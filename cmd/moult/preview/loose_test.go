@@ -28,6 +28,8 @@ var looseManifests = map[string]overlooked{
 	"a subscription":               bump("apps/s.yaml", "apiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata: {name: s, namespace: o}\nspec: {name: s, channel: stable, startingCSV: s.v1.0.0, source: c, sourceNamespace: olm}\n", nil),
 	"an operator":                  bump("apps/o.yaml", anOperator+mayMakeCRDs, nil),
 	"an operator, and its rights":  bump("apps/o.yaml", anOperator, files{"apps/r.yaml": strings.TrimPrefix(mayMakeCRDs, "---\n")}),
+	"beside an Application":        bump("i/more/h.yaml", release("1.0.0"), files{"i/a.yaml": appTo("x", "charts/x", own, ""), "i/x/Chart.yaml": chartC, "charts/x/c.yaml": aConfigMap}),
+	"an environment for tests":     bump("apps/test/kustomization.yaml", "resources: ['https://git.invalid/it//crds?ref=v1.0.0']\n", files{"apps/stg/c.yaml": aConfigMap}),
 	"a remote base":                bump("apps/kustomization.yaml", "resources: ['https://git.invalid/it//crds?ref=v1.0.0']\n", nil),
 	"a remote base of a part":      bump("apps/p/kustomization.yaml", "resources: ['https://git.invalid/it//crds?ref=v1.0.0']\n", files{"apps/kustomization.yaml": "resources: [p]\n"}),
 	"a file by its address":        bump("apps/kustomization.yaml", "resources: ['https://files.invalid/1.0.0/install.yaml']\n", nil),
@@ -44,6 +46,26 @@ func TestManifestsThatNothingLeadsToAreSeen(t *testing.T) {
 		c.common = alone
 		t.Run(name+", without an entry point", c.isSeen)
 	}
+}
+
+// Of two manifests of one name in an entry point, one is followed. The other may be what counts.
+func TestAnotherManifestOfTheSameNameIsSeen(t *testing.T) {
+	ofChart := strings.NewReplacer("path: charts/x", "chart: x", "HEAD", "1.0.0").Replace(appTo("x", "charts/x", own, ""))
+	for _, entry := range []string{"", "hub"} {
+		c := bump("hub/b.yaml", ofChart, files{"hub/a.yaml": appTo("x", "charts/x", own, ""), "charts/x/c.yaml": aConfigMap})
+		c.entry = entry
+		t.Run(entry, c.isSeen)
+	}
+}
+
+// An artifact may be made of a folder of this repository. Its paths begin there.
+func TestAnArtifactOfAFolderIsSeen(t *testing.T) {
+	const source = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: o, namespace: flux-system}\nspec: {url: 'oci://registry.invalid/o', ref: {tag: latest}}\n"
+	c := bump("kubernetes/apps/h.yaml", release("1.0.0"), files{
+		"kubernetes/clusters/a/k.yaml": fluxTo("./apps", " sourceRef: {kind: OCIRepository, name: o},"), "kubernetes/clusters/a/o.yaml": source,
+	})
+	c.entry = "kubernetes/clusters/a"
+	t.Run("of the folder", c.isSeen)
 }
 
 // What a kustomization around it, or a folder that is built, leaves out is not applied. Nor is what installs nothing, or is for reading.

@@ -153,7 +153,7 @@ func (s side) isFolder() bool {
 
 // mayBeApplied reports whether somebody may apply a file that nothing in the repository leads to.
 func (s side) mayBeApplied(file string) bool {
-	return !detect.ForReading(s.tree.Relative(s.tree.Dir), file)
+	return !detect.ForReading(s.tree.Dir, filepath.Join(s.tree.Root, filepath.FromSlash(file)))
 }
 
 // isKustomization reports whether a side says itself how it is built.
@@ -180,10 +180,25 @@ func (s *sides) delivered(ctx context.Context, entry, name string, more preview.
 	if err != nil {
 		return nil, err
 	}
+	if s.isFormer(entry, pair) {
+		pair.Head = delivery.Cluster{Name: pair.Head.Name}
+	}
 	beside(&pair.Base, more.Base)
 	beside(&pair.Head, more.Head)
 	pair.Name = name
 	return slices.Concat(s.compare(pair), s.apart(pair), s.heldBy(pair)), nil
+}
+
+// isFormer reports whether an entry point that was found is none any more. Its kustomization made it one, and has gone. Nothing can be built of
+// what is there now.
+func (s *sides) isFormer(entry string, pair preview.Pair) bool {
+	if !s.following.Guessed || entry == "" || len(pair.Head.Units) == 0 || pair.Head.Units[0].By != nil || pair.Head.Units[0].Err == nil {
+		return false
+	}
+	has := func(from side) bool {
+		return from.tree != nil && render.KustomizationIn(filepath.Join(from.tree.Dir, filepath.FromSlash(entry))) != ""
+	}
+	return has(s.base) && !has(s.head)
 }
 
 // everything is what a repository amounts to without an entry point. One that cannot be applied as it is, as an operator's
