@@ -82,8 +82,8 @@ func (r *Reconciler) step(ctx context.Context, name string) (*apiextensionsv1.Cu
 		o.Evidence = r.noteFailure(name, o, *failure)
 		d = plan.Decide(o)
 	}
-	if d.Until.IsZero() && r.states.isEcho(name, d.Reason, o.Now) {
-		d.Until = o.Now.Add(progressInterval) // to see whether it still holds
+	if again := o.Now.Add(progressInterval); r.states.isEcho(name, d.Reason, o.Now) && (d.Until.IsZero() || again.Before(d.Until)) {
+		d.Until = again // to see whether it still holds
 	}
 	return crd, d, r.report(ctx, crd, o, d)
 }

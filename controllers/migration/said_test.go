@@ -50,6 +50,20 @@ func TestAConditionThatSomebodyElseChangedIsNoProof(t *testing.T) {
 	}
 }
 
+// What is turned right after it was written looks like the cache that lags. It is looked at again, however long there is nothing else to do.
+func TestAConditionThatIsTurnedAtOnceIsPutRight(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, widgets(t).Build())
+	w.Create(10)
+	w.Flip("v1")
+	forever := w.quick()
+	forever.Settle = time.Hour
+	w.controller(forever)
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonSettling))
+	w.changeCondition(`{"op":"replace","path":"%[2]s/status","value":"True"}`)
+	w.Eventually(func() string { return string(w.Condition().Status) }, soon).Should(Equal("False"))
+}
+
 // changeCondition patches our condition as another field manager.
 func (w *world) changeCondition(patch string) {
 	w.t.Helper()
