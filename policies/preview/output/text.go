@@ -132,8 +132,14 @@ var holdColors = map[hold]string{free: "33", unsure: "33", shut: "31", failing: 
 
 func (t *terminal) findings(r preview.Report) {
 	t.heading("FINDINGS")
+	informing := 0
 	for _, g := range findingsTogether(r.Findings) {
 		f, b := g.one, badgeOfSeverity(g.one.Severity)
+		if f.Severity == finding.Info {
+			if informing++; informing > mostForInformation {
+				continue
+			}
+		}
 		about := f.Rule
 		if whose := whose(g); whose != "" {
 			about += ": " + whose
@@ -147,7 +153,13 @@ func (t *terminal) findings(r preview.Report) {
 			t.paragraph(indent, "fix:", f.Remediation)
 		}
 	}
+	if more := informing - mostForInformation; more > 0 {
+		t.line(fmt.Sprintf("and %d more for information; -o json has them all", more))
+	}
 }
+
+// mostForInformation is how many findings are shown that nothing has to be done about. A repository of a hundred entry points has as many.
+const mostForInformation = 8
 
 func (t *terminal) manifests(r preview.Report) {
 	t.heading("MANIFESTS STILL AT A VERSION THAT LEAVES")

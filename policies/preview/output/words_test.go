@@ -2,6 +2,8 @@ package output
 
 import (
 	"bytes"
+	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -88,4 +90,18 @@ func TestTheTitleOfAnAnnotationIsASentence(t *testing.T) {
 		r.CRDs[0].Clusters[0].Verdict = verdict
 		NewWithT(t).Expect(Annotations(r)).To(ContainSubstring(want))
 	}
+}
+
+// A repository of a hundred entry points has as many things that are not seen, and nothing has to be done about them.
+func TestTheTextShowsFewThingsForInformation(t *testing.T) {
+	g := NewWithT(t)
+	var r preview.Report
+	for i := range 12 {
+		r.Findings = append(r.Findings, finding.Finding{Rule: "NotFollowed", Severity: finding.Info, Why: fmt.Sprintf("thing %d is not seen", i)})
+	}
+	r.Findings = append(r.Findings, finding.Finding{Rule: "UnseenChanged", Severity: finding.Warning, Why: "the last one counts"})
+	var text strings.Builder
+	g.Expect(Text(&text, r, false, 0)).To(Succeed())
+	g.Expect(strings.Count(text.String(), "is not seen")).To(Equal(mostForInformation))
+	g.Expect(text.String()).To(And(ContainSubstring("and 4 more for information; -o json has them all"), ContainSubstring("the last one counts")))
 }
