@@ -46,15 +46,15 @@ func (f *follower) generated(ctx context.Context, p pointer) []*delivery.Unit {
 			return p.by.Place(delivery.Under([]string{"spec", "template"}, fields...)...)
 		}}
 		one := pointer{by: by, parent: p.parent}
-		if f.seen[f.key(one)] == nil {
-			f.seen[f.key(one)] = by
+		if followed := f.seen[f.key(one)]; followed == nil || f.isAnother(one, followed) {
+			f.note(one)
 			unit := f.unit(ctx, one)
 			unit.Set = set
 			addInput(unit, "what the generators of "+kinds.NameOf(p.by, p.parent)+" read", appset.GeneratorsRead(set))
 			units = append(units, unit)
 		}
 	}
-	f.seen[f.key(p)] = p.by
+	f.note(p)
 	return units
 }
 

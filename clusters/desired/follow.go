@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -25,7 +26,7 @@ import (
 // that is guessed.
 func Follow(ctx context.Context, t *repository.Tree, entry string, o Options) (*delivery.Cluster, error) {
 	tree, c := files.Of(t), &delivery.Cluster{Name: entry}
-	f := &follower{Options: o, tree: tree, seen: map[string]*delivery.Object{}, cluster: c, known: flux.ObjectsOf(c), releases: newReleases(tree, o.Charts)}
+	f := &follower{Options: o, tree: tree, seen: map[string]*delivery.Object{}, others: map[string]bool{}, cluster: c, known: flux.ObjectsOf(c), releases: newReleases(tree, o.Charts)}
 	if entry == "" {
 		f.cluster.Name = t.Name
 	}
@@ -165,8 +166,8 @@ func (f *follower) take(ctx context.Context, p pointer) {
 	if !kinds.Delivers(p.by) {
 		return
 	}
-	if followed, isSeen := f.seen[f.key(p)]; isSeen {
-		f.another(p, followed)
+	followed := f.seen[f.key(p)]
+	if followed != nil && !f.isAnother(p, followed) {
 		return
 	}
 	if !p.last && f.waits(p) {
@@ -174,13 +175,14 @@ func (f *follower) take(ctx context.Context, p pointer) {
 		return
 	}
 	for _, unit := range f.units(ctx, p) {
+		f.number(unit)
 		f.add(unit)
 	}
 }
 
 func (f *follower) add(unit *delivery.Unit) {
 	if unit.By != nil {
-		f.seen[f.key(pointer{by: unit.By, parent: unit.Parent})] = unit.By
+		f.note(pointer{by: unit.By, parent: unit.Parent})
 	}
 	if unit.Err != nil {
 		unit.Failure = files.FailureOf(unit.Err)
@@ -189,24 +191,33 @@ func (f *follower) add(unit *delivery.Unit) {
 	f.report(unit)
 }
 
-// another notes a manifest of the name of one that is followed, if it says something else: which of them counts is not known.
-func (f *follower) another(p pointer, followed *delivery.Object) {
-	says := jsonOf(deciding.Of(p.by))
-	if followed == nil || followed.Unstructured == p.by.Unstructured || says == jsonOf(deciding.Of(followed)) || f.others[f.key(p)+says] {
-		return
+// note remembers the first object of a name.
+func (f *follower) note(p pointer) {
+	if f.seen[f.key(p)] == nil {
+		f.seen[f.key(p)] = p.by
 	}
-	if f.others == nil {
-		f.others = map[string]bool{}
+}
+
+// isAnother reports whether an object has the name of one that is followed and says something else, as none before. Which of them counts is not
+// known, so both are followed.
+func (f *follower) isAnother(p pointer, followed *delivery.Object) bool {
+	says := jsonOf(deciding.Of(p.by))
+	if followed.Unstructured == p.by.Unstructured || says == jsonOf(deciding.Of(followed)) || f.others[f.key(p)+says] {
+		return false
 	}
 	f.others[f.key(p)+says] = true
-	unit := &delivery.Unit{
-		Name: kinds.UnitName(p.by, p.parent), Tool: delivery.ToolOf(p.by), By: p.by, Parent: p.parent, Sources: delivery.SourcesOf(p.by),
-		Unseen: "another manifest of this name is followed",
+	return true
+}
+
+// number gives a unit a name of its own, if another one of its kind has the same.
+func (f *follower) number(unit *delivery.Unit) {
+	name := unit.Name
+	isTaken := func(other *delivery.Unit) bool {
+		return other.Name == unit.Name && other.By != nil && other.By.GetKind() == unit.By.GetKind()
 	}
-	for _, source := range unit.Sources {
-		f.hiddenOf(unit).addBelowRoot(f.tree, source.Path)
+	for i := 2; unit.By != nil && slices.ContainsFunc(f.cluster.Units, isTaken); i++ {
+		unit.Name = fmt.Sprintf("%s (%d)", name, i)
 	}
-	f.cluster.Units = append(f.cluster.Units, unit)
 }
 
 // key is the same for the same object, whichever unit it was found in.

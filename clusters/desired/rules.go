@@ -71,6 +71,9 @@ func (f *follower) findTwice() {
 		if one.GetName() != other.GetName() || one.Unit.Destination() != other.Unit.Destination() {
 			continue
 		}
+		if one.Unit != other.Unit && one.Unit.By != nil && other.Unit.By != nil && one.Unit.By.Same(other.Unit.By) {
+			continue // the cluster has one of them
+		}
 		twice := finding.Finding{
 			Rule: delivery.AppliedTwice, Severity: finding.Warning, Cluster: f.cluster.Name, CRD: other.GetName(), Place: other.At(),
 			Why:         fmt.Sprintf("both %s and %s apply it, and it is the same in both; once one of them gets another release, each undoes what the other has applied", one.Unit.Name, other.Unit.Name),

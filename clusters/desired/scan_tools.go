@@ -25,7 +25,7 @@ import (
 func Wired(ctx context.Context, tree *repository.Tree, o Options) (*delivery.Cluster, error) {
 	t := files.Of(tree)
 	c := &delivery.Cluster{Name: t.Name}
-	f := &follower{Options: Options{Repositories: notFetched{}, Network: o.Network, Builds: o.Builds, Changed: o.Changed, Guessed: true}, tree: t, seen: map[string]*delivery.Object{}, cluster: c, known: flux.ObjectsOf(c)}
+	f := &follower{Options: Options{Repositories: notFetched{}, Network: o.Network, Builds: o.Builds, Changed: o.Changed, Guessed: true}, tree: t, seen: map[string]*delivery.Object{}, others: map[string]bool{}, cluster: c, known: flux.ObjectsOf(c)}
 	found := &delivery.Unit{Name: t.Name}
 	var unread []delivery.Unseen
 	err := t.Each(t.Dir, func(string) bool { return false }, func(file string) error {

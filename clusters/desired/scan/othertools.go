@@ -61,8 +61,8 @@ type otherTool struct {
 	words []string
 	// only: what holds finds decides, and not the whole file. project: the folder decides, and any file in it may hold it.
 	only, project bool
-	// terraform: blocks decide, and values are given in other files, too.
-	terraform bool
+	// terraform: blocks decide, and values are given in other files, too. So they are with variables.
+	terraform, variables bool
 }
 
 var others = []otherTool{
@@ -73,7 +73,7 @@ var others = []otherTool{
 	// Helmsman.
 	{named: detect.YAML, words: []string{"helmRepos"}, holds: regexp.MustCompile(`(?m)^helmRepos\s*:`)},
 	// Ansible.
-	{named: detect.YAML, words: []string{"kubernetes.core.", "community.kubernetes.", "redhat.openshift."}, holds: regexp.MustCompile(`\b(?:kubernetes\.core|community\.kubernetes|redhat\.openshift)\.(?:k8s|helm)\w*["']?\s*:`)},
+	{named: detect.YAML, words: []string{"kubernetes.core.", "community.kubernetes.", "redhat.openshift."}, holds: regexp.MustCompile(`\b(?:kubernetes\.core|community\.kubernetes|redhat\.openshift)\.(?:k8s|helm)\w*["']?\s*:`), variables: true},
 	// Talos and RKE, which apply them when a cluster begins.
 	{named: detect.YAML, words: []string{"inlineManifests", "extraManifests", "addons_include"}, holds: regexp.MustCompile(`\b(?:inlineManifests|extraManifests|addons_include)["']?\s*:`)},
 	// Timoni.
@@ -84,6 +84,8 @@ var others = []otherTool{
 	{named: regexp.MustCompile(`/cdk8s\.ya?ml$`), project: true},
 	// What comes with a cluster of eksctl, kops or k0sctl.
 	{named: detect.YAML, words: []string{"eksctl.io/", "kops.k8s.io/", "kind: Addons", "k0sctl.k0sproject.io/"}, holds: regexp.MustCompile(`(?m)^addons:[^\n]*(?:\n[ -][^\n]*)*|^  addons:[^\n]*(?:\n  [ -][^\n]*)*|^\s+extensions:[^\n]*(?:\n\s[^\n]*)*`), only: true},
+	// Kubernetes itself, with what it brings, downloaded by Ansible or a cloud's configuration.
+	{named: detect.YAML, words: []string{"k3s-io/k3s/releases", "rancher/rke2/releases", "k0sproject/k0s/releases"}, holds: regexp.MustCompile(`https?://\S*(?:k3s-io/k3s|rancher/rke2|k0sproject/k0s)/releases/[^\n]*`), only: true},
 	// What Tilt installs.
 	{named: regexp.MustCompile(`/Tiltfile$`), holds: regexp.MustCompile(`\b(?:helm_remote|helm_resource|helm|k8s_yaml)\([^)]*`), only: true},
 }
@@ -164,6 +166,10 @@ func (s *scan) decides(tool otherTool, file, text string) string {
 			return ""
 		}
 		text += terraform.Values(text, s.tree.Texts(terraform.Named), s.tree.Reads.File)
+	}
+	if tool.variables {
+		_, open := commands.Definitions(text, []string{text})
+		text += s.elsewhere(file, text, open)
 	}
 	return text + s.tree.Sum(s.namedIn(file, text)...)
 }

@@ -15,7 +15,7 @@ import (
 
 var (
 	// givingVariables are files in which commands of other files may find the values of their variables.
-	givingVariables = regexp.MustCompile(`/(?:[^/.]+|[^/]*[Mm]akefile[^/]*|[^/]*\.(?:mk|sh|bash|env)|\.env[^/]*|\.[^/]+/.*\.ya?ml|\.[^/]+\.ya?ml|[Tt]askfile\.ya?ml)$`)
+	givingVariables = regexp.MustCompile(`/(?:[^/.]+|[^/]*[Mm]akefile[^/]*|[^/]*\.(?:mk|sh|bash|env)|\.env[^/]*|\.[^/]+/.*\.ya?ml|\.[^/]+\.ya?ml|[Tt]askfile\.ya?ml|(?:defaults|vars|group_vars|host_vars)/(?:.*/)?[^/]*\.ya?ml)$`)
 	// including is what a pipeline or a Taskfile takes from other files, in files that may do so.
 	including  = regexp.MustCompile(`(?m)^[ \t]*(?:-[ \t]+)*["']?(?:includes?|template|local|extends)["']?[ \t]*:[^\n]*(?:\n(?:[ \t]|- )[^\n]*)*`)
 	mayInclude = regexp.MustCompile(`/(?:\.[^/]+/.*|\.[^/]+|[^/]*(?:pipelines?|gitlab-ci|[Tt]askfile)[^/]*)\.ya?ml$`)

@@ -20,15 +20,21 @@ func loosely(c overlooked) overlooked {
 
 // looseManifests change in folders that no entry point leads to. A person may apply them, or a tool that the repository does not name.
 var looseManifests = map[string]overlooked{
-	"a HelmRelease":                bump("apps/h.yaml", release("1.0.0"), nil),
-	"its values":                   bump("apps/c.yaml", aConfigMap+"data: {values.yaml: '1.0.0'}\n", files{"apps/h.yaml": strings.Replace(release("1.0.0"), "spec: {chart", "spec: {valuesFrom: [{kind: ConfigMap, name: x}], chart", 1)}),
-	"a HelmRelease at the root":    bump("h.yaml", release("1.0.0"), nil),
-	"one that is new":              {head: files{"apps/h.yaml": release("1.0.0")}},
-	"one that goes":                {base: files{"apps/h.yaml": release("1.0.0")}},
-	"a subscription":               bump("apps/s.yaml", "apiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata: {name: s, namespace: o}\nspec: {name: s, channel: stable, startingCSV: s.v1.0.0, source: c, sourceNamespace: olm}\n", nil),
-	"an operator":                  bump("apps/o.yaml", anOperator+mayMakeCRDs, nil),
-	"an operator, and its rights":  bump("apps/o.yaml", anOperator, files{"apps/r.yaml": strings.TrimPrefix(mayMakeCRDs, "---\n")}),
-	"beside an Application":        bump("i/more/h.yaml", release("1.0.0"), files{"i/a.yaml": appTo("x", "charts/x", own, ""), "i/x/Chart.yaml": chartC, "charts/x/c.yaml": aConfigMap}),
+	"a HelmRelease":               bump("apps/h.yaml", release("1.0.0"), nil),
+	"its values":                  bump("apps/c.yaml", aConfigMap+"data: {values.yaml: '1.0.0'}\n", files{"apps/h.yaml": strings.Replace(release("1.0.0"), "spec: {chart", "spec: {valuesFrom: [{kind: ConfigMap, name: x}], chart", 1)}),
+	"a HelmRelease at the root":   bump("h.yaml", release("1.0.0"), nil),
+	"one that is new":             {head: files{"apps/h.yaml": release("1.0.0")}},
+	"one that goes":               {base: files{"apps/h.yaml": release("1.0.0")}},
+	"a subscription":              bump("apps/s.yaml", "apiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata: {name: s, namespace: o}\nspec: {name: s, channel: stable, startingCSV: s.v1.0.0, source: c, sourceNamespace: olm}\n", nil),
+	"an operator":                 bump("apps/o.yaml", anOperator+mayMakeCRDs, nil),
+	"an operator, and its rights": bump("apps/o.yaml", anOperator, files{"apps/r.yaml": strings.TrimPrefix(mayMakeCRDs, "---\n")}),
+	"beside an Application":       bump("i/more/h.yaml", release("1.0.0"), files{"i/a.yaml": appTo("x", "charts/x", own, ""), "i/x/Chart.yaml": chartC, "charts/x/c.yaml": aConfigMap}),
+	"a chart of Ansible's, by a variable": bump("roles/cm/vars/main.yml", "cm_version: 1.0.0\n", files{
+		"roles/cm/tasks/main.yml": "- kubernetes.core.helm:\n    name: cm\n    chart_ref: jetstack/cert-manager\n    chart_version: '{{ cm_version }}'\n",
+	}),
+	"Kubernetes, by a variable": bump("metal/roles/k3s/defaults/main.yml", "k3s_version: v1.0.0\n", files{
+		"metal/roles/k3s/tasks/main.yml": "- name: Download k3s binary\n  ansible.builtin.get_url:\n    url: https://github.com/k3s-io/k3s/releases/download/{{ k3s_version }}/k3s\n    dest: bin/k3s\n",
+	}),
 	"an environment for tests":     bump("apps/test/kustomization.yaml", "resources: ['https://git.invalid/it//crds?ref=v1.0.0']\n", files{"apps/stg/c.yaml": aConfigMap}),
 	"a remote base":                bump("apps/kustomization.yaml", "resources: ['https://git.invalid/it//crds?ref=v1.0.0']\n", nil),
 	"a remote base of a part":      bump("apps/p/kustomization.yaml", "resources: ['https://git.invalid/it//crds?ref=v1.0.0']\n", files{"apps/kustomization.yaml": "resources: [p]\n"}),
