@@ -205,9 +205,10 @@ func (f *follower) chartEntry(ctx context.Context, unit *delivery.Unit, dir stri
 	unit.Dirs = []string{f.tree.Relative(dir)}
 	if err := f.charts.AddEntry(ctx, unit, dir, valueFiles); err != nil {
 		unit.Unseen = "it is a chart that cannot be rendered: " + files.FailureOf(f.tree.Shorten(err))
-		f.hiddenOf(unit).add(dir)
+		h := f.hiddenOf(unit)
+		h.charts = append(h.charts, dir)
 		for _, file := range valueFiles {
-			f.hiddenOf(unit).add(f.tree.Absolute(file))
+			h.values = append(h.values, filepath.Join(dir, filepath.FromSlash(file)), f.tree.Absolute(file))
 		}
 	}
 }

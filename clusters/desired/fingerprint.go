@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/moult-dev/moult/clusters/desired/deciding"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
+	"github.com/moult-dev/moult/clusters/desired/madeof"
 	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
 )
@@ -47,6 +50,12 @@ func (f *follower) fingerprint(s delivery.Unseen, holder *delivery.Unit, h hidde
 	for _, file := range h.files {
 		p.File(file)
 	}
+	for _, dir := range h.charts {
+		p.chart(dir)
+	}
+	for _, file := range h.values {
+		p.values(file)
+	}
 	if h.scope != files.Named && f.tree != nil {
 		p.Write("repository", f.tree.Repository(h.scope))
 	}
@@ -58,10 +67,40 @@ type fingerprint struct {
 	*files.Digest
 
 	objects map[*unstructured.Unstructured]bool
+	// ofRelease: what is referred to holds values for the chart of a HelmRelease.
+	ofRelease bool
 }
 
 func (f *follower) newFingerprint() *fingerprint {
 	return &fingerprint{follower: f, Digest: f.tree.NewDigest(), objects: map[*unstructured.Unstructured]bool{}}
+}
+
+// chart adds a folder of a chart, and its own files of values without what decides about containers alone. What is written about it, as its README,
+// decides nothing.
+func (p *fingerprint) chart(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		p.File(dir)
+	}
+	for _, entry := range entries {
+		switch file := filepath.Join(dir, entry.Name()); {
+		case entry.Type().IsRegular() && strings.HasPrefix(entry.Name(), "values"):
+			p.values(file)
+		case !entry.Type().IsRegular() || filepath.Ext(file) != ".md":
+			p.File(file)
+		}
+	}
+}
+
+// values adds a file of values.
+func (p *fingerprint) values(file string) {
+	info, err := os.Lstat(file)
+	if err != nil || !info.Mode().IsRegular() {
+		p.File(file)
+		return
+	}
+	p.tree.Reads.File(file)
+	p.Write(p.tree.Relative(file), madeof.ValuesIn(p.tree, file))
 }
 
 func (p *fingerprint) inputs(all map[string]string) {
@@ -76,7 +115,11 @@ func (p *fingerprint) object(o *delivery.Object) {
 		return
 	}
 	p.objects[o.Unstructured] = true
-	content, err := json.Marshal(deciding.Of(o))
+	of := deciding.Of(o)
+	if p.ofRelease && o.Is("", "ConfigMap") {
+		of["data"] = valuesOf(o)
+	}
+	content, err := json.Marshal(of)
 	if err != nil {
 		content = fmt.Append(nil, err)
 	}
@@ -89,11 +132,22 @@ func (p *fingerprint) object(o *delivery.Object) {
 		}
 	}
 	if len(kinds.Becoming(o)) == 0 {
+		defer func(before bool) { p.ofRelease = before }(p.ofRelease)
+		p.ofRelease = kinds.IsHelmRelease(o)
 		p.references(o.GetNamespace(), o.Object)
 	}
 	for _, included := range p.known.Included(o) {
 		p.object(included)
 	}
+}
+
+// valuesOf is what a ConfigMap holds for a chart, without what decides about containers alone.
+func valuesOf(o *delivery.Object) map[string]string {
+	data := o.TextMap("data")
+	for key, text := range data {
+		data[key] = madeof.ValuesOf(text)
+	}
+	return data
 }
 
 // variablesOf adds what a Kustomization puts into its objects, as far as it is in this repository: a Secret may be, too.

@@ -22,6 +22,8 @@ import (
 type hidden struct {
 	// files are files and folders, absolute; built are objects that were built, and are not the cluster's own.
 	files, built []string
+	// charts are folders of charts, and values files of values for them, absolute. What decides about containers alone is not among it.
+	charts, values []string
 	// inputs are those of the unit.
 	inputs map[string]string
 	// lent are objects of other units that they may take something from.
@@ -90,7 +92,10 @@ func (f *follower) chartOf(object *delivery.Object) hidden {
 // repository. All files count that a pattern, or a variable of the build, may stand for.
 // https://argo-cd.readthedocs.io/en/stable/user-guide/helm/#glob-patterns-in-value-files
 func (f *follower) hideChart(u *delivery.Unit, source *delivery.Object, dir string) {
-	f.hiddenOf(u).add(dir)
+	h := f.hiddenOf(u)
+	if dir != "" {
+		h.charts = append(h.charts, dir)
+	}
 	named := source.Texts("helm", "valueFiles")
 	for _, parameter := range source.Entries("helm", "fileParameters") {
 		named = append(named, parameter.Text("path"))
@@ -105,17 +110,17 @@ func (f *follower) hideChart(u *delivery.Unit, source *delivery.Object, dir stri
 		}
 		switch {
 		case inside == "":
-			f.hiddenOf(u).widen(files.Data)
+			h.widen(files.Data)
 		case strings.ContainsAny(inside, "*?[{$"):
-			f.hiddenOf(u).files = append(f.hiddenOf(u).files, f.tree.Matching(below, inside)...)
+			h.values = append(h.values, f.tree.Matching(below, inside)...)
 		case below == f.tree.Root:
-			f.hiddenOf(u).add(f.tree.Absolute(inside))
+			h.values = append(h.values, f.tree.Absolute(inside))
 		case below != "":
-			f.hiddenOf(u).add(filepath.Join(below, filepath.FromSlash(inside)))
+			h.values = append(h.values, filepath.Join(below, filepath.FromSlash(inside)))
 		}
 	}
 	if dir != "" && len(argocd.Overrides(u, dir)) > 0 {
-		f.hiddenOf(u).widen(files.Data) // they may name other files of values
+		h.widen(files.Data) // they may name other files of values
 	}
 }
 

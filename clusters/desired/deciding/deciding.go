@@ -137,6 +137,9 @@ func WithoutContainers(value any) {
 				continue
 			}
 			WithoutContainers(item)
+			if inside, isMap := item.(map[string]any); isMap && len(inside) == 0 {
+				delete(v, key) // as if it were not there
+			}
 		}
 	}
 }

@@ -50,7 +50,7 @@ func Folders(t *files.Tree, dirs, referred []string, needNot func(*delivery.Obje
 		case k.homes[file] != "":
 			parts.Files = append(parts.Files, k.homes[file]) // its charts lie there, and nowhere else
 		case k.values[file] && !k.others[file] && !k.configured:
-			parts.Texts = append(parts.Texts, t.Relative(file)+" "+valuesIn(t, file))
+			parts.Texts = append(parts.Texts, t.Relative(file)+" "+ValuesIn(t, file))
 		case k.values[file], k.others[file]:
 			parts.Files = append(parts.Files, file)
 		case k.fields[file] == nil:
@@ -71,16 +71,21 @@ func Folders(t *files.Tree, dirs, referred []string, needNot func(*delivery.Obje
 	return parts
 }
 
-// valuesIn are those of a file for a chart, without what decides about containers alone.
-func valuesIn(t *files.Tree, file string) string {
+// ValuesIn are those of a file for a chart, as ValuesOf has them.
+func ValuesIn(t *files.Tree, file string) string {
 	content, _ := t.Read(t.Relative(file))
-	values, err := charts.ParseValues(content)
+	return ValuesOf(string(content))
+}
+
+// ValuesOf are those of a text for a chart, without what decides about containers alone; the text itself if it holds none.
+func ValuesOf(text string) string {
+	values, err := charts.ParseValues([]byte(text))
 	if err != nil {
-		return string(content)
+		return text
 	}
 	deciding.WithoutContainers(values)
-	text, _ := json.Marshal(values) // it was read from YAML
-	return string(text)
+	written, _ := json.Marshal(values) // it was read from YAML
+	return string(written)
 }
 
 // without is a kustomization without manifests, and without what decides about containers alone.

@@ -84,6 +84,12 @@ func TestManifestsThatAreLeftOutDecideNothing(t *testing.T) {
 		"a Deployment":                 bump("apps/o.yaml", anOperator, nil),
 		"an example":                   bump("examples/h.yaml", release("1.0.0"), nil),
 		"how often a release is asked": {base: files{"apps/h.yaml": strings.Replace(release("1.0.0"), "spec: {", "spec: {interval: 1m, ", 1)}, head: files{"apps/h.yaml": strings.Replace(release("1.0.0"), "spec: {", "spec: {interval: 5m, ", 1)}},
+		"an image of a dependency": bump("c/values.yaml", "common: {image: {tag: 1.0.0}}\n", files{
+			"c/Chart.yaml": chartC + "dependencies: [{name: common, version: 3.0.0, repository: 'https://charts.invalid'}]\n",
+		}),
+		"what is written about a chart": bump("c/README.md", "1.0.0\n", files{
+			"c/Chart.yaml": chartC + "dependencies: [{name: common, version: 3.0.0, repository: 'https://charts.invalid'}]\n",
+		}),
 		"a template of a chart with dependencies": bump("c/templates/d.yaml", anOperator, files{
 			"c/Chart.yaml": chartC + "dependencies: [{name: common, version: 3.0.0, repository: 'https://charts.invalid'}]\n",
 		}),
@@ -94,4 +100,16 @@ func TestManifestsThatAreLeftOutDecideNothing(t *testing.T) {
 			g.Expect(code).To(Equal(cli.ExitDone), out+errOut)
 		})
 	}
+}
+
+// Values decide alike wherever they stand: in the release, or in a ConfigMap that it names.
+func TestValuesInAConfigMapDecideAsThoseOfTheRelease(t *testing.T) {
+	from := strings.Replace(release("3.0.0"), "spec: {chart", "spec: {valuesFrom: [{kind: ConfigMap, name: v}], chart", 1)
+	in := func(values string) overlooked {
+		return bump("apps/v.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: v, namespace: widgets}\ndata:\n  values.yaml: |\n    a: b\n    "+values+"\n", files{"apps/h.yaml": from})
+	}
+	t.Run("a switch", in("crds: {version: 1.0.0}").isSeen)
+	g := in("sidecar: {image: {tag: 1.0.0}}").write(t)
+	code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--offline", "--fail-on", "warning")
+	g.Expect(code).To(Equal(cli.ExitDone), out+errOut)
 }
