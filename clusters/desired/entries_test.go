@@ -53,8 +53,9 @@ func TestEntryPointsThatNobodyHasNamed(t *testing.T) {
 			files{"envs/main/a.yaml": flux("a", "path: ./apps"), "envs/test/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x"), "more/test/a.yaml": flux("a", "path: ./apps")},
 			".", []string{"envs/main", "envs/test"},
 		},
-		"a cluster for tests, alone": {files{"clusters/test/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x")}, ".", []string{"clusters/test"}},
-		"tests":                      {files{"test/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x")}, ".", nil},
+		"a cluster that is an example": {files{"clusters/example/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x")}, ".", []string{"clusters/example"}},
+		"a cluster for tests, alone":   {files{"clusters/test/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x")}, ".", []string{"clusters/test"}},
+		"tests":                        {files{"test/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x")}, ".", nil},
 		"one opened at the folder around them": {
 			files{".git/HEAD": "", "clusters/production/a.yaml": flux("a", "path: ./apps"), "clusters/staging/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x")},
 			"clusters", []string{"production", "staging"},

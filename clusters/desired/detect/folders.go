@@ -12,10 +12,18 @@ import (
 // forReading are names of folders from which no cluster gets anything.
 var forReading = []string{"doc", "docs", "example", "examples", "sample", "samples", "test", "tests", "testdata", "e2e", "vendor", "node_modules"}
 
-// IsForReading is for such a folder. One that is called test may be an environment like those beside it.
+// IsForReading is for such a folder. An environment may have such a name, too: in a folder for these, or if it is called test, beside others.
 func IsForReading(dir string) bool {
 	name := filepath.Base(dir)
-	return slices.Contains(forReading, name) && (name != "test" || !isEnvironment(dir))
+	switch {
+	case !slices.Contains(forReading, name):
+		return false
+	case name == "test" || name == "tests":
+		return !isEnvironment(dir)
+	case name == "e2e" || name == "example" || name == "sample":
+		return !slices.Contains(environments, filepath.Base(filepath.Dir(dir)))
+	}
+	return true
 }
 
 var (
