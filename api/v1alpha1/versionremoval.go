@@ -137,6 +137,12 @@ type VersionRemovalStatus struct {
 	// +optional
 	Cleared *ClearedStatus `json:"cleared,omitempty"`
 
+	// Left is set if objects may be left that no client can read. It lasts until
+	// each object is proved to be stored at the storage version.
+	//
+	// +optional
+	Left bool `json:"left,omitempty"`
+
 	// Progress counts the objects of the walk under way, or of the last one.
 	//
 	// +optional

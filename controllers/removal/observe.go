@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	crds "github.com/moult-dev/moult/api/crd"
@@ -33,29 +32,23 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	if at := removal.Status.LastWriteAt; at != nil {
 		s.LastWrite = at.Time
 	}
-	ready := meta.FindStatusCondition(removal.Status.Conditions, "Ready")
-	if ready != nil {
-		s.Before, s.Cleared = ready.Reason, removal.Status.Cleared
-		if s.Cleared == nil && s.Before == v1alpha1.ReasonNothingStored {
-			s.Cleared = &v1alpha1.ClearedStatus{} // an older Moult has found so
-		}
-		// What etcd has does not depend on what is asked for.
-		s.FoundFailed = slices.Contains([]string{v1alpha1.ReasonDeletionFailed, v1alpha1.ReasonDeletionUnproved, v1alpha1.ReasonObjectsFailed}, s.Before)
-	}
 	if removal.Status.ObservedGeneration == removal.Generation {
 		s.Noted = verdict.Noted(removal.Status.Warnings)
 	}
+	s.Record = verdict.RecordOf(removal)
 	crd, err := read(ctx, removal.Spec.CRDName)
-	switch {
-	case isGone(err, removal.Spec.CRDName):
-		r.forget(client.ObjectKeyFromObject(removal))
-		if s.Before == "" {
-			s.LeftBeside, err = r.leftBeside(ctx, removal, from)
+	gone := isGone(err, removal.Spec.CRDName)
+	if err != nil && !gone {
+		return nil, s, err
+	}
+	if s.Before == "" {
+		if s.Record, err = r.beside(ctx, removal, gone, from); err != nil {
 			return nil, s, err
 		}
+	}
+	if gone {
+		r.forget(client.ObjectKeyFromObject(removal))
 		return nil, s, nil
-	case err != nil:
-		return nil, s, err
 	}
 	s.CRD = verdict.Describe(crd, r.opts.LabelKey, r.opts.Groups)
 	request, left := r.states.request(removal, s.Now)
@@ -75,25 +68,33 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	return crd, s, nil
 }
 
-// leftBeside reports whether another VersionRemoval of the CRD in the namespace knows that objects may be left without it. Another team's is not
-// asked: it would hold this gate. One that the cache still has is looked for where the answer comes from.
-func (r *Reconciler) leftBeside(ctx context.Context, removal *v1alpha1.VersionRemoval, from client.Reader) (bool, error) {
+// beside is what a VersionRemoval that is new learns of others of its CRD in the namespace. Another team's are not asked: they would hold this
+// gate. One that the cache still has is looked for where the answer comes from, before it holds the gate.
+func (r *Reconciler) beside(ctx context.Context, removal *v1alpha1.VersionRemoval, gone bool, from client.Reader) (learnt verdict.Record, err error) {
 	list := &v1alpha1.VersionRemovalList{}
 	if err := r.client.List(ctx, list, client.InNamespace(removal.Namespace), client.MatchingFields{crdNameIndex: removal.Spec.CRDName}, client.UnsafeDisableDeepCopy); err != nil {
-		return false, fmt.Errorf("listing the VersionRemovals of %s: %w", removal.Spec.CRDName, err)
+		return learnt, fmt.Errorf("listing the VersionRemovals of %s: %w", removal.Spec.CRDName, err)
 	}
 	for i := range list.Items {
 		other := &list.Items[i]
-		if other.UID == removal.UID || !verdict.LeftBy(other, removal.Spec.Versions) {
+		known := verdict.RecordOf(other)
+		if other.UID == removal.UID {
+			continue
+		}
+		if known.Cleared != nil && known.Cleared.StorageVersion != "" && !gone {
+			learnt.Cleared = known.Cleared
+		}
+		if learnt.Left || !known.MayLeave(gone) {
 			continue
 		}
 		now := &v1alpha1.VersionRemoval{}
 		err := from.Get(ctx, client.ObjectKeyFromObject(other), now)
-		if err == nil && now.UID == other.UID || client.IgnoreNotFound(err) != nil {
-			return true, client.IgnoreNotFound(err)
+		if client.IgnoreNotFound(err) != nil {
+			return learnt, fmt.Errorf("getting another VersionRemoval of %s: %w", removal.Spec.CRDName, err)
 		}
+		learnt.Left = err == nil && now.UID == other.UID
 	}
-	return false, nil
+	return learnt, nil
 }
 
 // readsCRD reads a CRD by name.

@@ -45,7 +45,8 @@ func (r *Reconciler) report(ctx context.Context, e evaluation) (opened bool, err
 func fill(removal *v1alpha1.VersionRemoval, s verdict.Situation, v verdict.Verdict) {
 	status := &removal.Status
 	status.ObservedGeneration = removal.Generation
-	status.Blockers, status.Warnings, status.Proof, status.Cleared = v.Blockers, v.Warnings, v.Proof, v.Cleared
+	status.Blockers, status.Warnings, status.Proof = v.Blockers, v.Warnings, v.Proof
+	status.Cleared, status.Left = v.Cleared, v.Left
 	status.StoredVersions, status.Progress = nil, nil
 	if s.CRD != nil {
 		status.StoredVersions = first(s.CRD.StoredVersions, maxStoredVersions)

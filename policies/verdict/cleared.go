@@ -6,13 +6,49 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/plan"
 )
+
+// Record is what a VersionRemoval knows of its CRD, whatever was asked for when it was found out.
+type Record struct {
+	// Before is the reason of the last answer, empty if there was none.
+	Before string
+	// Cleared is of what no object was stored at the versions, nil if that is not known.
+	Cleared *v1alpha1.ClearedStatus
+	// Left: objects may be left that no client can read.
+	Left bool
+}
+
+// RecordOf reads the status of a VersionRemoval. An older Moult has left the proof and the reason alone.
+func RecordOf(removal *v1alpha1.VersionRemoval) (r Record) {
+	ready := meta.FindStatusCondition(removal.Status.Conditions, "Ready")
+	if ready == nil {
+		return r
+	}
+	r = Record{Before: ready.Reason, Cleared: removal.Status.Cleared, Left: removal.Status.Left || slices.Contains(leaving, ready.Reason)}
+	switch proof := removal.Status.Proof; {
+	case r.Cleared != nil:
+	case r.Before == v1alpha1.ReasonNothingStored:
+		r.Cleared = &v1alpha1.ClearedStatus{}
+	case proof != nil:
+		r.Cleared = &v1alpha1.ClearedStatus{UID: proof.UID, Generation: proof.Generation, StorageVersion: proof.StorageVersion}
+	}
+	return r
+}
+
+// leaving are the reasons of verdicts that find objects, or may do so, that no client can read.
+var leaving = []string{v1alpha1.ReasonDeletionFailed, v1alpha1.ReasonDeletionUnproved, v1alpha1.ReasonObjectsFailed}
+
+// MayLeave reports whether objects may be left by what a record says of a CRD that has gone, or is there.
+func (r Record) MayLeave(gone bool) bool {
+	return r.Left || gone && r.Before != "" && r.Cleared == nil
+}
 
 // mayBeLeft reports whether objects may be stored at the versions of a CRD that goes, or has gone.
 func (s Situation) mayBeLeft() bool {
 	switch {
 	case s.Before == "" && s.CRD == nil:
-		return s.LeftBeside
+		return s.Left
 	case s.Cleared == nil, s.CRD != nil && !s.isCleared():
 		return true
 	case s.Cleared.StorageVersion != "":
@@ -22,14 +58,18 @@ func (s Situation) mayBeLeft() bool {
 	return s.Cleared.UID != "" && slices.ContainsFunc(s.Removal.Versions, isOther)
 }
 
-// LeftBy reports whether objects may be stored at some versions by what a VersionRemoval knows of its CRD, which has gone.
-func LeftBy(removal *v1alpha1.VersionRemoval, versions []string) bool {
-	ready := meta.FindStatusCondition(removal.Status.Conditions, "Ready")
-	if ready == nil {
+// left reports whether objects may be left after a verdict.
+func (s Situation) left(reason string) bool {
+	if s.CRD != nil && !s.CRD.Deleting && s.provedAsItIs() {
 		return false
 	}
-	s := Situation{Removal: v1alpha1.VersionRemovalSpec{Versions: versions}, Before: ready.Reason, Cleared: removal.Status.Cleared}
-	return s.Before == v1alpha1.ReasonDeletionFailed || s.mayBeLeft()
+	return s.Left || slices.Contains(leaving, reason) || s.Migration != nil && s.Migration.FailedBy[plan.Unreadable] > 0
+}
+
+// provedAsItIs reports whether all objects are proved of the CRD as it is now.
+func (s Situation) provedAsItIs() bool {
+	_, unseen := notSeenYet(s)
+	return !unseen && s.proved()
 }
 
 // isCleared reports whether the CRD is the one that was cleared, as it was then. To delete it a second time is one generation more.
@@ -49,26 +89,23 @@ func (s Situation) isCleared() bool {
 // cleared is what is known of the versions by now. A CRD that goes or has gone adds nothing to what was known.
 func (s Situation) cleared() *v1alpha1.ClearedStatus {
 	if s.CRD == nil {
-		if s.Before == "" && !s.LeftBeside {
+		if s.Before == "" && !s.Left {
 			return &v1alpha1.ClearedStatus{}
 		}
 		return s.Cleared
 	}
 	_, unseen := notSeenYet(s)
-	_, unreadable := leftUnreadable(s)
-	switch {
-	case s.CRD.Deleting && !s.isCleared():
-		return nil
-	case s.CRD.Deleting, unseen && s.isCleared():
-		return s.Cleared
-	case unreadable:
-		return nil
-	}
 	known := &v1alpha1.ClearedStatus{UID: s.CRD.UID, Generation: s.CRD.Generation}
 	switch {
-	case !unseen && s.proved():
+	case s.isCleared() && s.CRD.Deleting: // what was seen of it stays known, one change after the other
+		known.StorageVersion, known.Absent = s.Cleared.StorageVersion, s.Cleared.Absent
+	case s.isCleared() && unseen:
+		return s.Cleared
+	case s.CRD.Deleting:
+		return nil
+	case s.provedAsItIs():
 		known.StorageVersion = s.CRD.StorageVersion
-	case len(s.present()) == 0:
+	case len(s.present()) == 0 && !s.left(""):
 		known.Absent = slices.Clone(s.Removal.Versions)
 	default:
 		return nil

@@ -4,8 +4,10 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // The API server deletes objects with their CRD, if it can read them. A finalizer that is taken off leaves them in etcd.
@@ -35,7 +37,7 @@ func TestObjectsThatCouldNotBeDeletedHoldTheGate(t *testing.T) {
 
 func cleared(s *Situation) {
 	v := Judge(*s)
-	s.Before, s.Cleared = v.Reason, v.Cleared
+	s.Record = Record{v.Reason, v.Cleared, v.Left}
 }
 
 // goes marks the CRD as deleted. To the API server that is no other generation, but to delete it again is.
@@ -50,7 +52,7 @@ func returns(changes ...func(*Situation)) func(*Situation) {
 	return func(s *Situation) {
 		fresh := with(changes...)
 		s.CRD, s.Migration = fresh.CRD, fresh.Migration
-		s.CRD.UID, s.Migration.Subject.UID = "another", "another"
+		s.CRD.UID, s.Migration.Subject.UID, s.Migration.Evidence.Subject.UID = "another", "another", "another"
 	}
 }
 
@@ -60,7 +62,7 @@ func story(steps ...func(*Situation)) (reasons []string) {
 	for _, step := range steps {
 		step(&s)
 		v := Judge(s)
-		s.Before, s.Cleared = v.Reason, v.Cleared
+		s.Record = Record{v.Reason, v.Cleared, v.Left}
 		reasons = append(reasons, v.Reason)
 	}
 	return reasons
@@ -84,15 +86,28 @@ func TestACRDThatGoesUnprovedHoldsTheGate(t *testing.T) {
 	serves := func(s *Situation) {
 		s.Removal.Require, s.CRD.Versions[0].Served = []v1alpha1.Requirement{v1alpha1.Unserved}, true
 	}
+	pauses := func(paused bool) func(*Situation) { return func(s *Situation) { s.Paused = paused } }
+	unlooked := func(s *Situation) {
+		s.Migration.Evidence.Proved, s.Migration.Decision.Reason = false, v1alpha1.ReasonMigrating
+	}
+	unlabelled := func(s *Situation) { s.CRD.OptedIn = false; unlooked(s) }
+	const failed = v1alpha1.ReasonObjectsFailed
+	tooEarly := func(s *Situation) {
+		s.CRD.Versions = s.CRD.Versions[1:]
+		unlooked(s)
+		s.Migration.FailedBy = map[string]int64{plan.Unreadable: 3}
+		s.Migration.Decision.Reason = failed
+	}
 	restarted := func(s *Situation) { s.Migration = nil }
 	notSeen := at(v1alpha1.ReasonMigrating, "rewriting")
 	for name, c := range map[string]struct {
 		steps []func(*Situation)
 		says  []string
 	}{
-		"proved":                        {steps: []func(*Situation){still, goes, still, gone, still}, says: []string{safe, going, going, nothing, nothing}},
-		"proved, and deleted twice":     {steps: []func(*Situation){still, goes, again, gone}, says: []string{safe, going, going, nothing}},
-		"changed to and fro as it went": {steps: []func(*Situation){still, goes, func(s *Situation) { again(s); again(s) }, gone}, says: []string{safe, going, unproved, unproved}},
+		"proved":                    {steps: []func(*Situation){still, goes, still, gone, still}, says: []string{safe, going, going, nothing, nothing}},
+		"proved, and deleted twice": {steps: []func(*Situation){still, goes, again, gone}, says: []string{safe, going, going, nothing}},
+		"changed twice as it goes, and seen each time": {steps: []func(*Situation){still, goes, again, again, again, gone}, says: []string{safe, going, going, going, going, nothing}},
+		"changed to and fro as it went":                {steps: []func(*Situation){still, goes, func(s *Situation) { again(s); again(s) }, gone}, says: []string{safe, going, unproved, unproved}},
 		"removed, and back as it goes": {
 			steps: []func(*Situation){func(s *Situation) { removes(s); s.CRD.OptedIn, s.Migration = false, nil }, goes, func(s *Situation) { again(s); s.CRD.Versions = with().CRD.Versions }, gone},
 			says:  []string{removed, going, unproved, unproved},
@@ -117,11 +132,60 @@ func TestACRDThatGoesUnprovedHoldsTheGate(t *testing.T) {
 			steps: []func(*Situation){func(s *Situation) { gone(s); s.Paused = true }, still, func(s *Situation) { s.Paused = false }},
 			says:  []string{v1alpha1.ReasonPaused, v1alpha1.ReasonPaused, nothing},
 		},
+		"failed, paused, and looked at by another process": {
+			steps: []func(*Situation){func(s *Situation) { tooEarly(s) }, pauses(true), restarted, pauses(false)},
+			says:  []string{failed, v1alpha1.ReasonPaused, v1alpha1.ReasonPaused, failed},
+		},
+		"left, paused, and back without the version": {
+			steps: []func(*Situation){notSeen, goes, gone, pauses(true), returns(removes, unlooked), pauses(false), goes, gone},
+			says:  []string{v1alpha1.ReasonMigrating, unproved, unproved, unproved, v1alpha1.ReasonPaused, failed, unproved, unproved},
+		},
+		"left, and back without the version and the label": {
+			steps: []func(*Situation){notSeen, goes, gone, returns(removes, unlabelled), goes, gone},
+			says:  []string{v1alpha1.ReasonMigrating, unproved, unproved, removed, unproved, unproved},
+		},
+		"left, back, and proved": {
+			steps: []func(*Situation){notSeen, goes, gone, returns(), goes, gone},
+			says:  []string{v1alpha1.ReasonMigrating, unproved, unproved, safe, going, nothing},
+		},
+		"another knows, and it is back without the version": {
+			steps: []func(*Situation){func(s *Situation) { s.Left = true; removes(s); unlooked(s) }, still},
+			says:  []string{failed, failed},
+		},
+		"another has proved it as it goes": {
+			steps: []func(*Situation){func(s *Situation) {
+				s.Cleared = &v1alpha1.ClearedStatus{UID: v1.UID, Generation: v1.Generation, StorageVersion: v1.StorageVersion}
+				goes(s)
+			}, gone},
+			says: []string{going, nothing},
+		},
 		"made, and seen as it goes":    {steps: []func(*Situation){gone, func(s *Situation) { returns()(s); goes(s) }, gone}, says: []string{nothing, unproved, unproved}},
-		"another VersionRemoval knows": {steps: []func(*Situation){func(s *Situation) { gone(s); s.LeftBeside = true }, func(s *Situation) { s.LeftBeside = false }}, says: []string{unproved, unproved}},
+		"another VersionRemoval knows": {steps: []func(*Situation){func(s *Situation) { gone(s); s.Left = true }, still}, says: []string{unproved, unproved}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(story(c.steps...)).To(Equal(c.says))
 		})
 	}
+}
+
+// What an older Moult has written is not forgotten, and what it has not written holds no gate.
+func TestAStatusOfAnOlderMoultIsUnderstood(t *testing.T) {
+	as := func(reason string, change func(*v1alpha1.VersionRemovalStatus)) Record {
+		removal := &v1alpha1.VersionRemoval{}
+		removal.Status.Conditions = []metav1.Condition{{Type: "Ready", Reason: reason}}
+		change(&removal.Status)
+		return RecordOf(removal)
+	}
+	same := func(*v1alpha1.VersionRemovalStatus) {}
+	g := NewWithT(t)
+	g.Expect(RecordOf(&v1alpha1.VersionRemoval{})).To(Equal(Record{}))
+	g.Expect(as(v1alpha1.ReasonNothingStored, same)).To(Equal(Record{Before: v1alpha1.ReasonNothingStored, Cleared: &v1alpha1.ClearedStatus{}}))
+	g.Expect(as(v1alpha1.ReasonSafeToRemove, func(s *v1alpha1.VersionRemovalStatus) {
+		s.Proof = &v1alpha1.ProofStatus{UID: "u", Generation: 3, StorageVersion: "v1"}
+	}).Cleared).To(Equal(&v1alpha1.ClearedStatus{UID: "u", Generation: 3, StorageVersion: "v1"}))
+	g.Expect(as(v1alpha1.ReasonObjectsFailed, same).Left).To(BeTrue())
+	g.Expect(as(v1alpha1.ReasonMigrating, same).MayLeave(true)).To(BeTrue())
+	g.Expect(as(v1alpha1.ReasonMigrating, same).MayLeave(false)).To(BeFalse())
+	g.Expect(as(v1alpha1.ReasonNothingStored, same).MayLeave(true)).To(BeFalse())
+	g.Expect(as(v1alpha1.ReasonPaused, func(s *v1alpha1.VersionRemovalStatus) { s.Left = true }).MayLeave(false)).To(BeTrue())
 }

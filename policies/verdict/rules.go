@@ -77,7 +77,7 @@ func Judge(s Situation) Verdict {
 		if !v.Until.After(s.Now) {
 			v.Until = time.Time{} // what was waited for is under way, and its end is news
 		}
-		v.Cleared = s.cleared()
+		v.Cleared, v.Left = s.cleared(), s.left(v.Reason)
 		v.Warnings = s.warnOfLabelOrigin(s.warnOfLosses(s.warnOfReferences(v)))
 		return v
 	}
@@ -93,7 +93,7 @@ func paused(s Situation) (Verdict, bool) {
 // leftInEtcd: the CRD cannot be deleted with its objects, or was not seen to be. A CRD whose finalizer is taken off goes without them,
 // and nothing can read them until it comes back. It comes before Paused, since the reason is remembered by the status alone.
 func leftInEtcd(s Situation) (Verdict, bool) {
-	const orAnew = "or, if no object is left in etcd, delete the VersionRemovals of this CRD and have them made anew"
+	const orAnew = "or, if no object is left in etcd, delete all VersionRemovals of this CRD, and have them made anew once none is there"
 	if why := s.CRD.whyNotDeleted(s.Before == v1alpha1.ReasonDeletionFailed); why != "" {
 		return progressing(v1alpha1.ReasonDeletionFailed, fmt.Sprintf("the CRD %s is being deleted, and its objects cannot be: %s", s.Removal.CRDName, why),
 			"make that possible: bring up the conversion webhook, or what the objects' finalizers wait for; without the CRD's own finalizer, its objects stay in etcd where nothing can read them"), true
@@ -132,7 +132,7 @@ func leftUnreadable(s Situation) (Verdict, bool) {
 	if s.Migration == nil || s.Migration.FailedBy[plan.Unreadable] == 0 {
 		// A process that has not looked yet knows no better than the one before. Without the label none looks.
 		return progressing(v1alpha1.ReasonObjectsFailed, fmt.Sprintf("objects of %s failed when they were last looked at, and are looked at again", s.Removal.CRDName), withoutGate),
-			s.FoundFailed && s.CRD.OptedIn && s.CRD.InScope && (s.Migration == nil || !s.proved())
+			s.Left && s.CRD.OptedIn && s.CRD.InScope && (s.Migration == nil || !s.proved())
 	}
 	v := s.held(s.Migration.Decision.Reason, s.Migration.Decision.Sentence)
 	v.Message = sentence(v.Message, withoutGate)

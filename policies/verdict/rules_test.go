@@ -52,17 +52,17 @@ func TestEachRule(t *testing.T) {
 			want{rule: "LeftUnreadable", state: Progressing, reason: v1alpha1.ReasonObjectsFailed, says: []string{"cannot read 1 object", "take the VersionRemoval out"},
 				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonObjectsFailed, "default/rose", "put v1alpha1 back into spec.versions with served: false, and keep it there until all objects are migrated; "+withoutGate)}}},
 		"a version that has gone while objects failed is not done with before they are looked at again": {
-			with(func(s *Situation) { s.CRD.Versions, s.Migration, s.FoundFailed = s.CRD.Versions[1:], nil, true }),
+			with(func(s *Situation) { s.CRD.Versions, s.Migration, s.Left = s.CRD.Versions[1:], nil, true }),
 			want{rule: "LeftUnreadable", state: Progressing, reason: v1alpha1.ReasonObjectsFailed, says: []string{"failed when they were last looked at", "take the VersionRemoval out"},
 				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonObjectsFailed, "", withoutGate)}}},
 		"nor before that is proved": {
-			with(func(s *Situation) { s.CRD.Versions, s.Migration.Evidence.Proved, s.FoundFailed = nil, false, true }),
+			with(func(s *Situation) { s.CRD.Versions, s.Migration.Evidence.Proved, s.Left = nil, false, true }),
 			want{rule: "LeftUnreadable", state: Progressing, reason: v1alpha1.ReasonObjectsFailed, blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonObjectsFailed, "", withoutGate)}}},
 		"once it is proved, it is": {
-			with(func(s *Situation) { s.CRD.Versions, s.FoundFailed = s.CRD.Versions[1:], true }),
+			with(func(s *Situation) { s.CRD.Versions, s.Left = s.CRD.Versions[1:], true }),
 			want{rule: "AlreadyRemoved", state: Ready, reason: v1alpha1.ReasonAlreadyRemoved}},
 		"where nothing looks, it is, and nothing is claimed": {
-			with(func(s *Situation) { s.CRD.Versions, s.CRD.OptedIn, s.FoundFailed, s.Migration = nil, false, true, nil }),
+			with(func(s *Situation) { s.CRD.Versions, s.CRD.OptedIn, s.Left, s.Migration = nil, false, true, nil }),
 			want{rule: "AlreadyRemoved", state: Ready, reason: v1alpha1.ReasonAlreadyRemoved, says: []string{"not proved that all objects can be read"}}},
 		"a version that has gone from the spec and is still stored is not done with": {
 			with(func(s *Situation) {

@@ -31,14 +31,8 @@ type Situation struct {
 	// Remembered is what was found safe before this process began, for the same
 	// versions as now.
 	Remembered *v1alpha1.ProofStatus
-	// FoundFailed reports whether the verdict was last that objects failed, perhaps by an earlier process.
-	FoundFailed bool
-	// Before is the reason of the verdict before, perhaps by an earlier process; empty if there was none.
-	Before string
-	// Cleared is what was known of the versions then, whatever the spec was.
-	Cleared *v1alpha1.ClearedStatus
-	// LeftBeside reports whether another VersionRemoval of the CRD found that objects may be left without it.
-	LeftBeside bool
+	// Record is what was known before, perhaps by an earlier process, or by other VersionRemovals of the CRD if this one is new.
+	Record
 	// LastWrite is the latest write at one of the versions seen before; zero if
 	// none was.
 	LastWrite time.Time
@@ -151,8 +145,9 @@ type Verdict struct {
 	Warnings []v1alpha1.Blocker
 	// Progress is set when there is something to count.
 	Progress *v1alpha1.Progress
-	// Cleared is what is known of the versions, if the CRD should go.
+	// Cleared is what is known of the versions, if the CRD should go, and Left whether objects may be left that no client can read.
 	Cleared *v1alpha1.ClearedStatus
+	Left    bool
 	// Proof is set with SafeToRemove.
 	Proof *v1alpha1.ProofStatus
 	// LastWrite is the latest write at one of the versions seen so far.
