@@ -90,7 +90,7 @@ func (f *follower) entryPath(entry string) string {
 // failedEntry is the unit of a folder that is no entry point, perhaps, and cannot be built as one.
 func (f *follower) failedEntry(entry string, err error) *delivery.Unit {
 	unit := &delivery.Unit{Name: f.cluster.Name, Err: err}
-	f.madeOf(f.hiddenOf(unit), []string{f.entryPath(entry)}, decidesNothing)
+	f.madeOf(f.hiddenOf(unit), []string{f.entryPath(entry)}, f.decidesNothingIn(f.entryPath(entry)))
 	f.hiddenOf(unit).failed = true
 	return unit
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/desired/madeof"
 	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
@@ -22,8 +23,31 @@ func (f *follower) failed(u *delivery.Unit, dir string) {
 		return
 	}
 	f.hiddenOf(u).failed = true
-	f.madeOf(f.hiddenOf(u), []string{dir}, decidesNothing)
+	f.madeOf(f.hiddenOf(u), []string{dir}, f.decidesNothingIn(dir))
 	f.widenIfLeading(f.hiddenOf(u), dir)
+}
+
+// decidesNothingIn is decidesNothing of manifests in a folder. Beside a role that makes CRDs, programs decide, too.
+func (f *follower) decidesNothingIn(dir string) func(*delivery.Object) bool {
+	grants := slices.ContainsFunc(render.Local(dir, f.tree.Root), func(path string) bool {
+		return slices.ContainsFunc(files.In(path), func(file string) bool {
+			content, err := render.ReadRegular(file)
+			return err == nil && detect.GrantsCRDs(content)
+		})
+	})
+	return func(object *delivery.Object) bool {
+		return decidesNothing(object) && (!grants || !runs(object))
+	}
+}
+
+// runs reports whether an object has containers.
+func runs(object *delivery.Object) bool {
+	for _, value := range crdschema.Each(object.Object) {
+		if content, _ := value.(map[string]any); content["containers"] != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // widenIfLeading is for a folder that is not built here, but was where its tool runs, or may be. Objects of Flux and Argo CD in it then

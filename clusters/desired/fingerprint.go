@@ -124,6 +124,7 @@ func (p *fingerprint) object(o *delivery.Object) {
 		content = fmt.Append(nil, err)
 	}
 	p.Write(o.GetKind()+" "+o.GetName(), string(content))
+	p.published(o)
 	if o.Is("source.toolkit.fluxcd.io", "HelmChart") {
 		chart := p.chartOf(o)
 		p.inputs(chart.inputs)

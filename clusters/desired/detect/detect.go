@@ -65,6 +65,11 @@ var (
 	ofArgoCD = regexp.MustCompile(`kind` + isValue + `(Application|\w*List\b|\w*[^\s\w"',}])`)
 )
 
+// GrantsCRDs reports whether a file may give a program the right to make CRDs.
+func GrantsCRDs(content []byte) bool {
+	return bytes.Contains(content, []byte("customresourcedefinitions")) || bytes.Contains(content, []byte("cluster-admin"))
+}
+
 // YAML finds by its name a file of YAML, or a template of one.
 var YAML = regexp.MustCompile(`\.ya?ml(?:\.j2)?$`)
 

@@ -1,7 +1,6 @@
 package scan
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,12 +50,12 @@ func isKustomized(dir, root string) bool {
 func installsFrom(dir string) bool {
 	entries, _ := os.ReadDir(dir) // none if it is not on this side
 	return slices.ContainsFunc(entries, func(entry os.DirEntry) bool {
-		if !entry.Type().IsRegular() || !detect.IsManifest(entry.Name()) {
-			return false
-		}
-		file := filepath.Join(dir, entry.Name())
-		content, err := render.ReadRegular(file)
-		return err == nil && (detect.Tool.Match(content) || mayInstall(file, content) ||
-			bytes.Contains(content, []byte("customresourcedefinitions")) || bytes.Contains(content, []byte("cluster-admin")))
+		return entry.Type().IsRegular() && detect.IsManifest(entry.Name()) && mayBring(filepath.Join(dir, entry.Name()))
 	})
+}
+
+// mayBring reports whether a file holds what installs something, or gives a program the right to do so.
+func mayBring(file string) bool {
+	content, err := render.ReadRegular(file)
+	return err == nil && (detect.Tool.Match(content) || mayInstall(file, content) || detect.GrantsCRDs(content))
 }

@@ -116,7 +116,7 @@ func Wiring(tree *repository.Tree, changed []string) ([]string, error) {
 func Unfollowed(tree *repository.Tree, changed []string) ([]string, error) {
 	found, err := wiring(tree, changed, func(file string) bool {
 		content, err := render.ReadRegular(file)
-		return err == nil && detect.CRD.Match(content) || installsSomething(file) || takesFromElsewhere(file)
+		return err == nil && detect.CRD.Match(content) || mayBring(file) || takesFromElsewhere(file)
 	})
 	return append(found, loose(files.Of(tree), changed)...), err
 }

@@ -38,6 +38,8 @@ func TestWhatFailsIsNotChangedByWhatDecidesAboutNoCRD(t *testing.T) {
 		"its kustomization":           {broken, nil, map[string]string{"kustomization.yaml": "namespace: other\n" + broken}, cli.ExitUnknown},
 		"a manifest becomes a CRD":    {broken, nil, map[string]string{"it.yaml": strings.ReplaceAll(widgetsCRD, "idget", "adget")}, cli.ExitUnknown},
 		"an installer":                {broken, map[string]string{"it.yaml": release("1.0.0")}, map[string]string{"it.yaml": release("2.0.0")}, cli.ExitUnknown},
+		"a program":                   {broken, map[string]string{"it.yaml": anOperator}, map[string]string{"it.yaml": strings.Replace(anOperator, "1.0.0", "2.0.0", 1)}, cli.ExitDone},
+		"a program that makes CRDs":   {broken, map[string]string{"it.yaml": anOperator + mayMakeCRDs}, map[string]string{"it.yaml": strings.Replace(anOperator, "1.0.0", "2.0.0", 1) + mayMakeCRDs}, cli.ExitUnknown},
 		"how often it looks":          {broken, map[string]string{"it.yaml": every("1m")}, map[string]string{"it.yaml": every("5m")}, cli.ExitDone},
 		"another name of it":          {broken, map[string]string{"it.yaml": release("1.0.0")}, map[string]string{"it.yaml": strings.Replace(release("1.0.0"), "name: widgets", "name: w", 1)}, cli.ExitUnknown},
 		"an installer elsewhere":      {broken, map[string]string{"it.yaml": every("1m"), "other/h.yaml": every("1m")}, map[string]string{"other/h.yaml": strings.Replace(every("1m"), "1.0.0", "2.0.0", 1)}, cli.ExitDone},

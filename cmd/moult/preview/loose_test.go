@@ -35,13 +35,16 @@ var looseManifests = map[string]overlooked{
 	"Kubernetes, by a variable": bump("metal/roles/k3s/defaults/main.yml", "k3s_version: v1.0.0\n", files{
 		"metal/roles/k3s/tasks/main.yml": "- name: Download k3s binary\n  ansible.builtin.get_url:\n    url: https://github.com/k3s-io/k3s/releases/download/{{ k3s_version }}/k3s\n    dest: bin/k3s\n",
 	}),
-	"an environment for tests":     bump("apps/test/kustomization.yaml", "resources: ['https://git.invalid/it//crds?ref=v1.0.0']\n", files{"apps/stg/c.yaml": aConfigMap}),
-	"a remote base":                bump("apps/kustomization.yaml", "resources: ['https://git.invalid/it//crds?ref=v1.0.0']\n", nil),
-	"a remote base of a part":      bump("apps/p/kustomization.yaml", "resources: ['https://git.invalid/it//crds?ref=v1.0.0']\n", files{"apps/kustomization.yaml": "resources: [p]\n"}),
-	"a file by its address":        bump("apps/kustomization.yaml", "resources: ['https://files.invalid/1.0.0/install.yaml']\n", nil),
-	"a chart of a kustomization":   bump("apps/kustomization.yaml", "helmCharts: [{name: cert-manager, version: 1.0.0, repo: 'https://charts.invalid'}]\n", nil),
-	"a dependency of a chart":      bump("apps/Chart.yaml", strings.Replace(chartC, "0.1.0", "0.1.9", 1)+"dependencies: [{name: cert-manager, version: 1.0.0, repository: 'https://charts.invalid'}]\n", nil),
-	"a template of an Application": bump("apps/a.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: {{ .name }}}\nspec: {source: {chart: c, targetRevision: 1.0.0}}\n", nil),
+	"an environment for tests":          bump("apps/test/kustomization.yaml", "resources: ['https://git.invalid/it//crds?ref=v1.0.0']\n", files{"apps/stg/c.yaml": aConfigMap}),
+	"a remote base":                     bump("apps/kustomization.yaml", "resources: ['https://git.invalid/it//crds?ref=v1.0.0']\n", nil),
+	"a subscription in a kustomization": bump("apps/s.yaml", "apiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata: {name: s, namespace: o}\nspec: {name: s, channel: stable, startingCSV: s.v1.0.0, source: c, sourceNamespace: olm}\n", files{"apps/kustomization.yaml": "resources: [s.yaml]\n"}),
+	"an operator in a kustomization":    bump("apps/o.yaml", anOperator+mayMakeCRDs, files{"apps/kustomization.yaml": "resources: [o.yaml]\n"}),
+	"its image in a kustomization":      bump("apps/kustomization.yaml", "resources: [o.yaml]\nimages: [{name: example.com/o, newTag: 1.0.0}]\n", files{"apps/o.yaml": anOperator + mayMakeCRDs}),
+	"a remote base of a part":           bump("apps/p/kustomization.yaml", "resources: ['https://git.invalid/it//crds?ref=v1.0.0']\n", files{"apps/kustomization.yaml": "resources: [p]\n"}),
+	"a file by its address":             bump("apps/kustomization.yaml", "resources: ['https://files.invalid/1.0.0/install.yaml']\n", nil),
+	"a chart of a kustomization":        bump("apps/kustomization.yaml", "helmCharts: [{name: cert-manager, version: 1.0.0, repo: 'https://charts.invalid'}]\n", nil),
+	"a dependency of a chart":           bump("apps/Chart.yaml", strings.Replace(chartC, "0.1.0", "0.1.9", 1)+"dependencies: [{name: cert-manager, version: 1.0.0, repository: 'https://charts.invalid'}]\n", nil),
+	"a template of an Application":      bump("apps/a.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: {{ .name }}}\nspec: {source: {chart: c, targetRevision: 1.0.0}}\n", nil),
 }
 
 func TestManifestsThatNothingLeadsToAreSeen(t *testing.T) {
@@ -72,6 +75,15 @@ func TestAnArtifactOfAFolderIsSeen(t *testing.T) {
 	})
 	c.entry = "kubernetes/clusters/a"
 	t.Run("of the folder", c.isSeen)
+	const pushes = "push:\n\tflux push artifact oci://registry.invalid/o:latest \\\n\t  --path=./deploy --source=x --revision=1.0.0\n"
+	published := files{"deploy/h.yaml": release("3.0.0"), "clusters/a/k.yaml": fluxTo("./", " sourceRef: {kind: OCIRepository, name: o},"), "clusters/a/o.yaml": source, "Makefile": pushes}
+	root := bump("deploy/h.yaml", release("1.0.0"), published)
+	root.entry = "clusters/a"
+	t.Run("at the root of the artifact", root.isSeen)
+	command := bump("Makefile", strings.Replace(pushes, "./deploy", "./1.0.0", 1), published)
+	t.Run("by another command", command.isSeen)
+	command.entry = "clusters/a"
+	t.Run("by another command, with an entry point", command.isSeen)
 }
 
 // What a kustomization around it, or a folder that is built, leaves out is not applied. Nor is what installs nothing, or is for reading.
