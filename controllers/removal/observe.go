@@ -82,7 +82,7 @@ func (r *Reconciler) beside(ctx context.Context, removal *v1alpha1.VersionRemova
 			continue
 		}
 		if known.Cleared != nil && known.Cleared.StorageVersion != "" && !gone {
-			learnt.Cleared = known.Cleared
+			learnt.Cleared = known.Cleared.DeepCopy() // the list is the cache's
 		}
 		if learnt.Left || !known.MayLeave(gone) {
 			continue
