@@ -166,12 +166,11 @@ func (f *follower) take(ctx context.Context, p pointer) {
 	if !kinds.Delivers(p.by) {
 		return
 	}
-	followed := f.seen[f.key(p)]
-	if followed != nil && !f.isAnother(p, followed) {
-		return
-	}
 	if !p.last && f.waits(p) {
 		f.later = append(f.later, p)
+		return
+	}
+	if followed := f.seen[f.key(p)]; followed != nil && !f.isAnother(p, followed) {
 		return
 	}
 	for _, unit := range f.units(ctx, p) {

@@ -76,12 +76,14 @@ func (f *follower) readLoose(unit *delivery.Unit, dir string) error {
 		if !entry.Type().IsRegular() || !detect.IsManifest(entry.Name()) || detect.ForReading(f.tree.Root, file) {
 			continue
 		}
-		f.tree.Reads.File(file)
 		content, unread := render.ReadRegular(file)
 		if unread != nil {
 			continue // what has a pointer in place of its content is looked for elsewhere
 		}
 		objects, unseen := asItLies(f.tree, file, content)
+		if len(objects)+len(unseen) > 0 {
+			f.tree.Reads.File(file)
+		}
 		unit.Objects = append(unit.Objects, slices.DeleteFunc(objects, func(o *delivery.Object) bool { return o.IsCRD() })...)
 		f.cluster.Unseen = append(f.cluster.Unseen, unseen...)
 	}

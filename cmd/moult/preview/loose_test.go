@@ -60,6 +60,10 @@ func TestManifestsThatNothingLeadsToAreSeen(t *testing.T) {
 // Of two manifests of one name in an entry point, one is followed. The other may be what counts.
 func TestAnotherManifestOfTheSameNameIsSeen(t *testing.T) {
 	ofChart := strings.NewReplacer("path: charts/x", "chart: x", "HEAD", "1.0.0").Replace(appTo("x", "charts/x", own, ""))
+	late := fluxTo("./more", " postBuild: {substituteFrom: [{kind: ConfigMap, name: c}]},")
+	withVariables := bump("more/h.yaml", release("1.0.0"), files{"clusters/a/a.yaml": fluxTo("./crds", ""), "clusters/a/b.yaml": late, "crds/c.yaml": aConfigMap})
+	withVariables.entry = "clusters/a"
+	t.Run("with variables", withVariables.isSeen)
 	for _, entry := range []string{"", "hub"} {
 		c := bump("hub/b.yaml", ofChart, files{"hub/a.yaml": appTo("x", "charts/x", own, ""), "charts/x/c.yaml": aConfigMap})
 		c.entry = entry
