@@ -1,9 +1,7 @@
 package desired
 
 import (
-	"bytes"
 	"path"
-	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -59,10 +57,6 @@ func (p *fingerprint) below(dir string) {
 			continue
 		}
 		p.tree.Reads.File(file)
-		read, err := render.Stream(file, bytes.NewReader(content))
-		if err == nil && len(read.Objects) > 0 && render.KustomizationIn(filepath.Dir(file)) != file {
-			content = []byte(deciding.TextOf(read.Objects))
-		}
-		p.Write(p.tree.Relative(file), string(content))
+		p.Write(p.tree.Relative(file), string(deciding.InFile(file, content)))
 	}
 }

@@ -2,8 +2,10 @@
 package deciding
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/commands"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
+	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
 )
@@ -25,6 +28,15 @@ func TextOf(objects []*delivery.Object) string {
 	}
 	text, _ := json.Marshal(all) // they were read from YAML
 	return string(text)
+}
+
+// InFile is what decides in a file of manifests, and all of a kustomization or any other file.
+func InFile(file string, content []byte) []byte {
+	read, err := render.Stream(file, bytes.NewReader(content))
+	if err != nil || len(read.Objects) == 0 || render.KustomizationIn(filepath.Dir(file)) == file {
+		return content
+	}
+	return []byte(TextOf(read.Objects))
 }
 
 // Of is an object without what says who it is, how it is doing, and when it is looked at.

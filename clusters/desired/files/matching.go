@@ -30,14 +30,28 @@ func (t *Tree) Matching(below, pattern string) (found []string) {
 		start = ""
 	}
 	named := regexp.MustCompile(start + fits.String())
+	for _, file := range t.all() {
+		if named.MatchString(filepath.ToSlash(file)) {
+			found = append(found, file)
+		}
+	}
+	return found
+}
+
+// all are the files of the repository, by absolute paths.
+func (t *Tree) all() []string {
+	if t.names != nil {
+		return t.names
+	}
+	t.names = []string{}
 	_ = filepath.WalkDir(t.Root, func(file string, entry fs.DirEntry, err error) error {
 		switch {
 		case err == nil && entry.IsDir() && entry.Name() == ".git":
 			return filepath.SkipDir
-		case err == nil && !entry.IsDir() && named.MatchString(filepath.ToSlash(file)):
-			found = append(found, file)
+		case err == nil && !entry.IsDir():
+			t.names = append(t.names, file)
 		}
 		return nil
 	})
-	return found
+	return t.names
 }

@@ -31,6 +31,8 @@ type Tree struct {
 	sourceIgnore []gitignore.Pattern
 	// folders are all of them, nil until somebody asks, and linked the symbolic links to some.
 	folders, linked []string
+	// names are all files, nil until somebody asks.
+	names []string
 	// texts are files by the pattern of their names, and sums are what Repository has found.
 	texts map[*regexp.Regexp][]Text
 	sums  map[Scope]string

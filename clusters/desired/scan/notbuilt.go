@@ -26,19 +26,10 @@ func MayBeApplied(tree *repository.Tree, paths, failed []string) (unseen []deliv
 	for _, file := range paths {
 		content, err := render.ReadRegular(file)
 		if err == nil && (files.MayWire(file, content) || detect.IsManifest(filepath.Base(file)) && mayInstall(file, content)) {
-			unseen = append(unseen, t.Unseen(file, decidingIn(file, content), fmt.Sprintf("it may be applied by what cannot be built: %s", words.Few(failed, mostFailed))))
+			unseen = append(unseen, t.Unseen(file, deciding.InFile(file, content), fmt.Sprintf("it may be applied by what cannot be built: %s", words.Few(failed, mostFailed))))
 		}
 	}
 	return unseen
-}
-
-// decidingIn is what decides in a file of manifests, and all of any other file.
-func decidingIn(file string, content []byte) []byte {
-	read, err := render.Stream(file, bytes.NewReader(content))
-	if err != nil || len(read.Objects) == 0 || render.KustomizationIn(filepath.Dir(file)) == file {
-		return content
-	}
-	return []byte(deciding.TextOf(read.Objects))
 }
 
 // mayInstall reports whether a file holds what installs something, or may do so as a template.
