@@ -136,6 +136,10 @@ func TestACRDThatGoesUnprovedHoldsTheGate(t *testing.T) {
 			steps: []func(*Situation){func(s *Situation) { tooEarly(s) }, pauses(true), restarted, pauses(false)},
 			says:  []string{failed, v1alpha1.ReasonPaused, v1alpha1.ReasonPaused, failed},
 		},
+		"failed behind another reason, and looked at by another process": {
+			steps: []func(*Situation){func(s *Situation) { tooEarly(s); s.Migration.Decision.Reason = v1alpha1.ReasonPaused }, restarted},
+			says:  []string{v1alpha1.ReasonPaused, failed},
+		},
 		"left, paused, and back without the version": {
 			steps: []func(*Situation){notSeen, goes, gone, pauses(true), returns(removes, unlooked), pauses(false), goes, gone},
 			says:  []string{v1alpha1.ReasonMigrating, unproved, unproved, unproved, v1alpha1.ReasonPaused, failed, unproved, unproved},
