@@ -135,4 +135,10 @@ func TestAVersionThatWentTooEarlyIsNotDoneWith(t *testing.T) {
 	running.Moult(t, cp.Config, slow, removal.Options{Namespaces: []string{"default"}})
 	g.Eventually(gate.Message, running.Soon).Should(ContainSubstring("are looked at again"), "a process that has not looked yet does not open the gate")
 	g.Expect(gate.Verdict()).To(Equal("False ObjectsFailed Reconciling"))
+
+	beside := *gate
+	beside.Name.Name = "beside-" + w.GR.Group
+	beside.Ask(func(r *v1alpha1.VersionRemoval) { r.Name = beside.Name.Name })
+	g.Eventually(beside.Verdict, running.Soon).ShouldNot(BeEmpty())
+	g.Expect(beside.Verdict()).To(Equal("False ObjectsFailed Reconciling"), "one that is made beside it learns from it")
 }
