@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"github.com/moult-dev/moult/clusters/repository"
 )
 
-// PointerError is for a file whose content is not in Git: the file is a pointer to it, or encrypted.
+// PointerError is for a file whose content cannot be had here: the file is a pointer to it, encrypted, or
+// in another clone.
 type PointerError struct {
 	file string
 	// How says what keeps the content, and Fix how to get it.
@@ -24,6 +27,8 @@ func pointerIn(file string, content []byte) *PointerError {
 	switch {
 	case bytes.HasPrefix(content, []byte("version https://git-lfs.github.com/spec/")), bytes.HasPrefix(content, []byte("version https://hawser.github.com/spec/")):
 		return &PointerError{file, "a pointer of Git LFS" + lfsObject(content), "run `git lfs pull`, and name folders that have the content in place of revisions"}
+	case bytes.HasPrefix(content, []byte(repository.NotHere)):
+		return &PointerError{file, "not in this clone", "clone without --filter, or let Git reach the remote"}
 	case bytes.HasPrefix(content, []byte("\x00GITCRYPT\x00")):
 		return &PointerError{file, "encrypted by git-crypt", "run `git-crypt unlock`, and name folders that have the content in place of revisions"}
 	}

@@ -138,7 +138,7 @@ func (c *checkout) take(e entry) error {
 	return nil
 }
 
-// fetch fetches what a partial clone lacks of what is to be read.
+// fetch fetches what a partial clone lacks of what is to be read. What cannot be fetched is noted, and NotHere stands in its place.
 func (c *checkout) fetch(ctx context.Context) error {
 	var blobs []plumbing.Hash
 	for _, e := range slices.Concat(c.files, c.links) {
@@ -146,8 +146,16 @@ func (c *checkout) fetch(ctx context.Context) error {
 			blobs = append(blobs, e.Hash)
 		}
 	}
-	return fetchMissing(ctx, c.repository, blobs)
+	err := fetchMissing(ctx, c.repository, blobs)
+	if errors.Is(err, plumbing.ErrObjectNotFound) && ctx.Err() == nil {
+		c.tree.Notes = append(c.tree.Notes, err.Error())
+		return nil
+	}
+	return err
 }
+
+// NotHere is what a file begins with that this clone lacks; the hash of the blob stands behind it.
+const NotHere = "\x00NOT HERE\x00"
 
 // content is that of a file. What is no manifest and no data is not read: its hash stands for it.
 func (c *checkout) content(e entry) (io.ReadCloser, error) {
@@ -155,6 +163,9 @@ func (c *checkout) content(e entry) (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader("blob " + e.Hash.String() + "\n")), nil
 	}
 	blob, err := c.repository.BlobObject(e.Hash)
+	if errors.Is(err, plumbing.ErrObjectNotFound) && e.name != SettingsFile {
+		return io.NopCloser(strings.NewReader(NotHere + e.Hash.String() + "\n")), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -166,6 +177,12 @@ func (c *checkout) content(e entry) (io.ReadCloser, error) {
 func (c *checkout) link() error {
 	for _, link := range c.links {
 		blob, err := c.repository.BlobObject(link.Hash)
+		if errors.Is(err, plumbing.ErrObjectNotFound) {
+			err = c.writeFolder([]readFile{{entry: link, content: []byte(NotHere + link.Hash.String() + "\n")}})
+			if err == nil {
+				continue
+			}
+		}
 		if err != nil {
 			return err
 		}

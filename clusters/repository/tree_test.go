@@ -188,8 +188,9 @@ func TestAPartialCloneFetchesWhatIsNeeded(t *testing.T) {
 	g.Expect(read(t, filepath.Join(open(t, "git:v1").Root, "base/x.yaml"))).To(Equal("one"))
 
 	g.Expect(os.Rename(dir, dir+".away")).To(Succeed())
-	_, err := repository.Open(t.Context(), "git:main")
-	g.Expect(err).To(MatchError(And(ContainSubstring("a partial clone lacks files"), ContainSubstring("could not be fetched from origin"))))
+	lacking := open(t, "git:main")
+	g.Expect(lacking.Notes).To(ContainElement(And(ContainSubstring("this is a partial clone"), ContainSubstring("could not be fetched from origin"))))
+	g.Expect(read(t, filepath.Join(lacking.Root, "base/x.yaml"))).To(HavePrefix(repository.NotHere))
 }
 
 // Nothing is read but what may matter: of a file of CRDs nothing else, and of programs' text nothing.

@@ -145,7 +145,7 @@ func (s *scan) file(ctx context.Context, name string) error {
 func (s *scan) pointer(file string, pointer *render.PointerError) error {
 	content, err := render.ReadAsIs(file)
 	if err == nil {
-		s.hidden(file, content, "it may hold CRDs, and is "+pointer.How+"; "+pointer.Fix)
+		s.hidden(file, content, "it is "+pointer.How+"; "+pointer.Fix)
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -99,7 +100,10 @@ func (s *scan) otherTools(ctx context.Context, below, file string) error {
 	if len(mine) == 0 && !hasCommands || detect.ForReading(below, file) || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	content, err := render.ReadAsIs(file)
+	content, err := render.ReadRegular(file)
+	if pointer := (*render.PointerError)(nil); errors.As(err, &pointer) {
+		return s.pointer(file, pointer)
+	}
 	if err != nil {
 		return err
 	}
