@@ -131,17 +131,11 @@ type VersionRemovalStatus struct {
 	// +optional
 	Proof *ProofStatus `json:"proof,omitempty"`
 
-	// Cleared is what the versions were cleared of when Moult last looked. If the
-	// CRD goes, this is all that is known of objects that may be left in etcd.
+	// StoredAt is at which versions objects may be stored. If the CRD goes, this is
+	// all that is known of objects that may be left in etcd.
 	//
 	// +optional
-	Cleared *ClearedStatus `json:"cleared,omitempty"`
-
-	// Left is set if objects may be left that no client can read. It lasts until
-	// each object is proved to be stored at the storage version.
-	//
-	// +optional
-	Left bool `json:"left,omitempty"`
+	StoredAt *StoredAtStatus `json:"storedAt,omitempty"`
 
 	// Progress counts the objects of the walk under way, or of the last one.
 	//
@@ -199,22 +193,25 @@ type ProofStatus struct {
 	ReferencesAt *metav1.Time `json:"referencesAt,omitempty"`
 }
 
-// ClearedStatus is a CRD of which no object is stored at the versions. Without a
-// UID, there has been no such CRD.
-type ClearedStatus struct {
+// AnyVersion in status.storedAt.versions is any version.
+const AnyVersion = "*"
+
+// StoredAtStatus is what was seen of the objects of a CRD. Without a UID, there has
+// been no such CRD.
+type StoredAtStatus struct {
+	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	UID string `json:"uid,omitempty"`
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
-	// StorageVersion is what each object was proved to be stored at.
+	// Versions are those at which objects may be stored: the storage version alone
+	// once each object is proved, and "*" if it is not known which.
 	//
-	// +optional
-	StorageVersion string `json:"storageVersion,omitempty"`
-	// Absent are the versions that the CRD did not have, if nothing was proved.
-	//
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=63
 	// +listType=atomic
 	// +optional
-	Absent []string `json:"absent,omitempty"`
+	Versions []string `json:"versions,omitempty"`
 }
 
 // ProgressStatus counts objects.

@@ -3,6 +3,9 @@ package removal_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -122,4 +125,54 @@ func TestACRDThatGoesIsAsItWasProved(t *testing.T) {
 			g.Expect(gate.Verdict()).To(Equal(gone))
 		})
 	}
+}
+
+// One that asks for what the proof says nothing about learns that from those beside it, whether it is made or edited.
+func TestWhatIsLeftOfACRDIsAskedOfTheOthers(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	crd := builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").OptedIn().Build()
+	w := running.InstallFlipped(t, cp, crd, 3, builders.Each(func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/waits"}) }))
+	gate, next := running.GateFor(w), running.GateFor(w)
+	next.Name = gate.Name
+	next.Name.Name = "next"
+	gate.Ask()
+	running.Moult(t, cp.Config, running.Quick(w.GR.Group), removal.Options{Namespaces: []string{gate.Name.Namespace}})
+	g.Eventually(gate.Verdict, running.Soon).Should(Equal("True " + v1alpha1.ReasonSafeToRemove))
+	g.Expect(w.CRDs().Delete(t.Context(), crd.Name, metav1.DeleteOptions{})).To(Succeed())
+	_, err := w.CRDs().Patch(t.Context(), crd.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	const unproved = "False " + v1alpha1.ReasonDeletionUnproved + " Reconciling"
+	g.Eventually(gate.Verdict, running.Soon).Should(Equal("True "+v1alpha1.ReasonNothingStored), "the objects are at v1")
+	g.Expect(w.Stored()).To(Equal(map[string]int{"v1": 3}))
+
+	next.Ask(func(r *v1alpha1.VersionRemoval) { r.Name, r.Spec.Versions = next.Name.Name, []string{"v1"} })
+	g.Eventually(next.Verdict, running.Soon).Should(Equal(unproved))
+	next.Change(func(r *v1alpha1.VersionRemoval) { r.Spec.Versions = []string{"v1beta1"} })
+	g.Eventually(next.Verdict, running.Soon).Should(Equal("True "+v1alpha1.ReasonNothingStored), "nothing was ever stored at it")
+	gate.Change(func(r *v1alpha1.VersionRemoval) { r.Spec.Versions = []string{"v1alpha1", "v1"} })
+	g.Eventually(gate.Verdict, running.Soon).Should(Equal(unproved))
+}
+
+// A gate closes even where the condition on the CRD cannot be taken back.
+func TestAGateClosesWhileTheStatusOfTheCRDCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	g := flipped(t, 3)
+	g.Ask()
+	failing := &atomic.Bool{}
+	g.moultAt(via(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !failing.Load() || req.Method == http.MethodGet || !strings.HasSuffix(req.URL.Path, "/customresourcedefinitions/widgets."+g.GR.Group+"/status") {
+			return next.RoundTrip(req)
+		}
+		answer := httptest.NewRecorder()
+		http.Error(answer, "failed calling webhook", http.StatusInternalServerError)
+		return answer.Result(), nil
+	}))
+	g.eventually("True SafeToRemove")
+	failing.Store(true)
+	g.Flip("v1alpha1")
+	g.Eventually(g.Verdict, soon).Should(HavePrefix("False " + v1alpha1.ReasonIntermediateRevisionRequired))
+	failing.Store(false)
+	g.Flip("v1")
+	g.eventually("True SafeToRemove")
 }

@@ -133,7 +133,7 @@ func TestAVersionThatWentTooEarlyIsNotDoneWith(t *testing.T) {
 	slow := running.Quick(w.GR.Group)
 	slow.Settle = time.Hour
 	running.Moult(t, cp.Config, slow, removal.Options{Namespaces: []string{"default"}})
-	g.Eventually(gate.Message, running.Soon).Should(ContainSubstring("are looked at again"), "a process that has not looked yet does not open the gate")
+	g.Eventually(gate.Message, running.Soon).Should(ContainSubstring("may be left that cannot be read"), "a process that has not looked yet does not open the gate")
 	g.Expect(gate.Verdict()).To(Equal("False ObjectsFailed Reconciling"))
 
 	beside := *gate

@@ -70,31 +70,33 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 
 // beside is what a VersionRemoval that is new learns of others of its CRD in the namespace. Another team's are not asked: they would hold this
 // gate. One that the cache still has is looked for where the answer comes from, before it holds the gate.
-func (r *Reconciler) beside(ctx context.Context, removal *v1alpha1.VersionRemoval, gone bool, from client.Reader) (learnt verdict.Record, err error) {
+func (r *Reconciler) beside(ctx context.Context, removal *v1alpha1.VersionRemoval, gone bool, from client.Reader) (verdict.Record, error) {
 	list := &v1alpha1.VersionRemovalList{}
 	if err := r.client.List(ctx, list, client.InNamespace(removal.Namespace), client.MatchingFields{crdNameIndex: removal.Spec.CRDName}, client.UnsafeDisableDeepCopy); err != nil {
-		return learnt, fmt.Errorf("listing the VersionRemovals of %s: %w", removal.Spec.CRDName, err)
+		return verdict.Record{}, fmt.Errorf("listing the VersionRemovals of %s: %w", removal.Spec.CRDName, err)
 	}
+	var known []verdict.Record
+	isFound := false
 	for i := range list.Items {
-		other := &list.Items[i]
-		known := verdict.RecordOf(other)
+		other := list.Items[i].DeepCopy() // the list is the cache's
+		record := verdict.RecordOf(other)
 		if other.UID == removal.UID {
 			continue
 		}
-		if known.Cleared != nil && known.Cleared.StorageVersion != "" && !gone {
-			learnt.Cleared = known.Cleared.DeepCopy() // the list is the cache's
+		if holds := verdict.Learn([]verdict.Record{record}, gone).MayLeave(removal.Spec.Versions); holds && !isFound {
+			now := &v1alpha1.VersionRemoval{}
+			err := from.Get(ctx, client.ObjectKeyFromObject(other), now)
+			if client.IgnoreNotFound(err) != nil {
+				return verdict.Record{}, fmt.Errorf("getting another VersionRemoval of %s: %w", removal.Spec.CRDName, err)
+			}
+			if err != nil || now.UID != other.UID {
+				continue
+			}
+			isFound = true
 		}
-		if learnt.Left || !known.MayLeave(gone) {
-			continue
-		}
-		now := &v1alpha1.VersionRemoval{}
-		err := from.Get(ctx, client.ObjectKeyFromObject(other), now)
-		if client.IgnoreNotFound(err) != nil {
-			return learnt, fmt.Errorf("getting another VersionRemoval of %s: %w", removal.Spec.CRDName, err)
-		}
-		learnt.Left = err == nil && now.UID == other.UID
+		known = append(known, record)
 	}
-	return learnt, nil
+	return verdict.Learn(known, gone), nil
 }
 
 // readsCRD reads a CRD by name.

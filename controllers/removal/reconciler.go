@@ -2,6 +2,7 @@ package removal
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -61,16 +62,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.mayOpen(ctx, e); err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := r.approve(ctx, e.crd, e.removal, e.verdict); err != nil {
-		if !rewrite.IsDenied(err) && !apierrors.IsForbidden(err) {
-			return ctrl.Result{}, err
-		}
-		e.verdict = verdict.MayNotApprove(e.verdict, err, e.situation.Now.Add(refusedRetry))
+	approved := r.approve(ctx, e.crd, e.removal, e.verdict)
+	switch refused := rewrite.IsDenied(approved) || apierrors.IsForbidden(approved); {
+	case refused:
+		e.verdict = verdict.MayNotApprove(e.verdict, approved, e.situation.Now.Add(refusedRetry))
 		e.removal = e.before.DeepCopy()
 		fill(e.removal, e.situation, e.verdict)
+		approved = nil
+	case approved != nil && e.verdict.State == verdict.Ready:
+		return ctrl.Result{}, approved // a gate closes whatever the CRD says, and opens with it
 	}
 	opened, err := r.report(ctx, e)
 	r.metrics.record(ctx, e.removal, started)
+	if approved != nil {
+		return ctrl.Result{}, errors.Join(approved, err)
+	}
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return ctrl.Result{RequeueAfter: time.Second}, nil // somebody has written it since: look anew
 	}

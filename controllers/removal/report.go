@@ -46,7 +46,7 @@ func fill(removal *v1alpha1.VersionRemoval, s verdict.Situation, v verdict.Verdi
 	status := &removal.Status
 	status.ObservedGeneration = removal.Generation
 	status.Blockers, status.Warnings, status.Proof = v.Blockers, v.Warnings, v.Proof
-	status.Cleared, status.Left = v.Cleared, v.Left
+	status.StoredAt = v.StoredAt
 	status.StoredVersions, status.Progress = nil, nil
 	if s.CRD != nil {
 		status.StoredVersions = first(s.CRD.StoredVersions, maxStoredVersions)

@@ -35,9 +35,12 @@ func TestObjectsThatCouldNotBeDeletedHoldTheGate(t *testing.T) {
 	g.Expect(v.Message).To(And(ContainSubstring("may be left in etcd at v1alpha1"), ContainSubstring("bring the CRD back")))
 }
 
-func cleared(s *Situation) {
+// allAtV1 is that all objects are proved, and lefts are those of a CRD that has gone.
+var allAtV1, lefts = &v1alpha1.StoredAtStatus{UID: v1.UID, Generation: v1.Generation, Versions: []string{v1.StorageVersion}}, &v1alpha1.StoredAtStatus{UID: "former", Generation: 1, Versions: anyVersion}
+
+func remembers(s *Situation) {
 	v := Judge(*s)
-	s.Record = Record{v.Reason, v.Cleared, v.Left}
+	s.Record = Record{v.Reason, v.StoredAt}
 }
 
 // goes marks the CRD as deleted. To the API server that is no other generation, but to delete it again is.
@@ -62,7 +65,7 @@ func story(steps ...func(*Situation)) (reasons []string) {
 	for _, step := range steps {
 		step(&s)
 		v := Judge(s)
-		s.Record = Record{v.Reason, v.Cleared, v.Left}
+		s.Record = Record{v.Reason, v.StoredAt}
 		reasons = append(reasons, v.Reason)
 	}
 	return reasons
@@ -99,6 +102,9 @@ func TestACRDThatGoesUnprovedHoldsTheGate(t *testing.T) {
 		s.Migration.Decision.Reason = failed
 	}
 	restarted := func(s *Situation) { s.Migration = nil }
+	held := func(s *Situation) {
+		s.Migration.Decision = plan.Decision{Step: plan.Hold, Reason: v1alpha1.ReasonPaused, Sentence: "paused"}
+	}
 	notSeen := at(v1alpha1.ReasonMigrating, "rewriting")
 	for name, c := range map[string]struct {
 		steps []func(*Situation)
@@ -110,11 +116,32 @@ func TestACRDThatGoesUnprovedHoldsTheGate(t *testing.T) {
 		"changed to and fro as it went":                {steps: []func(*Situation){still, goes, func(s *Situation) { again(s); again(s) }, gone}, says: []string{safe, going, unproved, unproved}},
 		"removed, and back as it goes": {
 			steps: []func(*Situation){func(s *Situation) { removes(s); s.CRD.OptedIn, s.Migration = false, nil }, goes, func(s *Situation) { again(s); s.CRD.Versions = with().CRD.Versions }, gone},
-			says:  []string{removed, going, unproved, unproved},
+			says:  []string{removed, going, going, nothing}, // nothing is written at it
 		},
-		"proved, and held by another rule":     {steps: []func(*Situation){serves, goes, gone}, says: []string{v1alpha1.ReasonStillServed, going, nothing}},
-		"proved, and paused":                   {steps: []func(*Situation){func(s *Situation) { s.Paused = true }, goes, func(s *Situation) { s.Paused = false }, gone}, says: []string{v1alpha1.ReasonPaused, v1alpha1.ReasonPaused, going, nothing}},
-		"proved, by the process before":        {steps: []func(*Situation){still, restarted, goes, gone}, says: []string{safe, v1alpha1.ReasonMigrating, going, nothing}},
+		"proved, and held by another rule": {steps: []func(*Situation){serves, goes, gone}, says: []string{v1alpha1.ReasonStillServed, going, nothing}},
+		"proved, and paused":               {steps: []func(*Situation){func(s *Situation) { s.Paused = true }, goes, func(s *Situation) { s.Paused = false }, gone}, says: []string{v1alpha1.ReasonPaused, v1alpha1.ReasonPaused, going, nothing}},
+		"proved, by the process before":    {steps: []func(*Situation){still, restarted, goes, gone}, says: []string{safe, v1alpha1.ReasonMigrating, going, nothing}},
+		"proved, and nothing looks":        {steps: []func(*Situation){still, held, goes, gone}, says: []string{safe, v1alpha1.ReasonPaused, going, nothing}},
+		"proved, and another process may not look": {
+			steps: []func(*Situation){still, func(s *Situation) { s.Migration.Evidence.Proved = false; held(s) }, goes, gone},
+			says:  []string{safe, v1alpha1.ReasonPaused, going, nothing},
+		},
+		"proved, and looked at again": {steps: []func(*Situation){still, unlooked, goes, gone}, says: []string{safe, v1alpha1.ReasonMigrating, unproved, unproved}},
+		"removed though it was not proved": {
+			steps: []func(*Situation){unlabelled, func(s *Situation) { removes(s); again(s) }, goes, gone},
+			says:  []string{v1alpha1.ReasonNotOptedIn, removed, unproved, unproved},
+		},
+		"asked for what may be left, and back without it": {
+			steps: []func(*Situation){still, goes, gone, asks("v1"), asks("v1alpha1"), func(s *Situation) {
+				asks("v1")(s)
+				returns(func(s *Situation) {
+					s.CRD.Versions = []Version{{Name: "v2", Served: true}}
+					s.CRD.StorageVersion, s.CRD.StoredVersions = "v2", []string{"v2"}
+					unlooked(s)
+				})(s)
+			}},
+			says: []string{safe, going, nothing, unproved, nothing, failed},
+		},
 		"not looked at before it goes":         {steps: []func(*Situation){goes, gone}, says: []string{unproved, unproved}},
 		"not proved":                           {steps: []func(*Situation){notSeen, goes, gone}, says: []string{v1alpha1.ReasonMigrating, unproved, unproved}},
 		"proved once":                          {steps: []func(*Situation){still, flipsBack, goes, gone}, says: []string{safe, v1alpha1.ReasonIntermediateRevisionRequired, unproved, unproved}},
@@ -153,18 +180,22 @@ func TestACRDThatGoesUnprovedHoldsTheGate(t *testing.T) {
 			says:  []string{v1alpha1.ReasonMigrating, unproved, unproved, safe, going, nothing},
 		},
 		"another knows, and it is back without the version": {
-			steps: []func(*Situation){func(s *Situation) { s.Left = true; removes(s); unlooked(s) }, still},
+			steps: []func(*Situation){func(s *Situation) { s.StoredAt = lefts; removes(s); unlooked(s) }, still},
 			says:  []string{failed, failed},
 		},
 		"another has proved it as it goes": {
 			steps: []func(*Situation){func(s *Situation) {
-				s.Cleared = &v1alpha1.ClearedStatus{UID: v1.UID, Generation: v1.Generation, StorageVersion: v1.StorageVersion}
+				s.StoredAt = allAtV1
 				goes(s)
 			}, gone},
 			says: []string{going, nothing},
 		},
-		"made, and seen as it goes":    {steps: []func(*Situation){gone, func(s *Situation) { returns()(s); goes(s) }, gone}, says: []string{nothing, unproved, unproved}},
-		"another VersionRemoval knows": {steps: []func(*Situation){func(s *Situation) { gone(s); s.Left = true }, still}, says: []string{unproved, unproved}},
+		"made, and seen as it goes": {steps: []func(*Situation){gone, func(s *Situation) { returns()(s); goes(s) }, gone}, says: []string{nothing, unproved, unproved}},
+		"another VersionRemoval has the proof, and asked for less": {
+			steps: []func(*Situation){func(s *Situation) { gone(s); s.StoredAt = allAtV1 }, asks("v1"), asks("v1alpha1")},
+			says:  []string{nothing, unproved, nothing},
+		},
+		"another VersionRemoval knows": {steps: []func(*Situation){func(s *Situation) { gone(s); s.StoredAt = lefts }, still}, says: []string{unproved, unproved}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(story(c.steps...)).To(Equal(c.says))
@@ -180,16 +211,46 @@ func TestAStatusOfAnOlderMoultIsUnderstood(t *testing.T) {
 		change(&removal.Status)
 		return RecordOf(removal)
 	}
-	same := func(*v1alpha1.VersionRemovalStatus) {}
+	same, asked := func(*v1alpha1.VersionRemovalStatus) {}, []string{"v1alpha1"}
 	g := NewWithT(t)
 	g.Expect(RecordOf(&v1alpha1.VersionRemoval{})).To(Equal(Record{}))
-	g.Expect(as(v1alpha1.ReasonNothingStored, same)).To(Equal(Record{Before: v1alpha1.ReasonNothingStored, Cleared: &v1alpha1.ClearedStatus{}}))
+	g.Expect(as(v1alpha1.ReasonNothingStored, same)).To(Equal(Record{v1alpha1.ReasonNothingStored, &v1alpha1.StoredAtStatus{}}))
 	g.Expect(as(v1alpha1.ReasonSafeToRemove, func(s *v1alpha1.VersionRemovalStatus) {
 		s.Proof = &v1alpha1.ProofStatus{UID: "u", Generation: 3, StorageVersion: "v1"}
-	}).Cleared).To(Equal(&v1alpha1.ClearedStatus{UID: "u", Generation: 3, StorageVersion: "v1"}))
-	g.Expect(as(v1alpha1.ReasonObjectsFailed, same).Left).To(BeTrue())
-	g.Expect(as(v1alpha1.ReasonMigrating, same).MayLeave(true)).To(BeTrue())
-	g.Expect(as(v1alpha1.ReasonMigrating, same).MayLeave(false)).To(BeFalse())
-	g.Expect(as(v1alpha1.ReasonNothingStored, same).MayLeave(true)).To(BeFalse())
-	g.Expect(as(v1alpha1.ReasonPaused, func(s *v1alpha1.VersionRemovalStatus) { s.Left = true }).MayLeave(false)).To(BeTrue())
+	}).StoredAt).To(Equal(&v1alpha1.StoredAtStatus{UID: "u", Generation: 3, Versions: []string{"v1"}}))
+	for reason, leaves := range map[string]bool{v1alpha1.ReasonObjectsFailed: true, v1alpha1.ReasonDeletionUnproved: true, v1alpha1.ReasonMigrating: true, v1alpha1.ReasonNothingStored: false} {
+		g.Expect(as(reason, same).MayLeave(asked)).To(Equal(leaves), reason)
+	}
+	g.Expect(as(v1alpha1.ReasonPaused, func(s *v1alpha1.VersionRemovalStatus) { s.StoredAt = lefts }).MayLeave(asked)).To(BeTrue())
+}
+
+// What one that is new learns of others may be about other versions, and about several CRDs of one name, one after the other.
+func TestWhatIsLearntOfOthers(t *testing.T) {
+	at := func(uid string, versions ...string) Record {
+		return Record{v1alpha1.ReasonNothingStored, &v1alpha1.StoredAtStatus{UID: uid, Generation: 2, Versions: versions}}
+	}
+	never, unknown := at(""), Record{Before: v1alpha1.ReasonMigrating}
+	for name, c := range map[string]struct {
+		others        []Record
+		leaves, frees []string // versions
+	}{
+		"of none":                       {nil, nil, []string{"v1alpha1", "v1"}},
+		"of one that has no answer yet": {[]Record{{}}, nil, []string{"v1"}},
+		"of a CRD that never was":       {[]Record{never, never}, nil, []string{"v1"}},
+		"of a proof":                    {[]Record{never, at("a", "v1")}, []string{"v1"}, []string{"v1alpha1"}},
+		"of one that the proof shuts":   {[]Record{{v1alpha1.ReasonDeletionUnproved, at("a", "v1").StoredAt}, at("a", "v1")}, []string{"v1"}, []string{"v1alpha1"}},
+		"of one that knows nothing":     {[]Record{at("a", "v1"), unknown}, []string{"v1alpha1", "v1", "v2"}, nil},
+		"of two CRDs":                   {[]Record{at("a", "v1"), at("b", "v2")}, []string{"v1", "v2"}, []string{"v1alpha1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, learnt := NewWithT(t), Learn(c.others, true)
+			for _, v := range c.leaves {
+				g.Expect(learnt.MayLeave([]string{v})).To(BeTrue(), v)
+			}
+			for _, v := range c.frees {
+				g.Expect(learnt.MayLeave([]string{v})).To(BeFalse(), v)
+			}
+		})
+	}
+	NewWithT(t).Expect(Learn([]Record{unknown}, false)).To(Equal(Record{}), "while it is there, it is looked at")
 }

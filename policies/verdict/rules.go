@@ -77,7 +77,7 @@ func Judge(s Situation) Verdict {
 		if !v.Until.After(s.Now) {
 			v.Until = time.Time{} // what was waited for is under way, and its end is news
 		}
-		v.Cleared, v.Left = s.cleared(), s.left(v.Reason)
+		v.StoredAt = s.storedAt()
 		v.Warnings = s.warnOfLabelOrigin(s.warnOfLosses(s.warnOfReferences(v)))
 		return v
 	}
@@ -98,14 +98,15 @@ func leftInEtcd(s Situation) (Verdict, bool) {
 		return progressing(v1alpha1.ReasonDeletionFailed, fmt.Sprintf("the CRD %s is being deleted, and its objects cannot be: %s", s.Removal.CRDName, why),
 			"make that possible: bring up the conversion webhook, or what the objects' finalizers wait for; without the CRD's own finalizer, its objects stay in etcd where nothing can read them"), true
 	}
+	isLeft := s.CRD == nil && s.mayBeLeft()
 	if s.Before == v1alpha1.ReasonDeletionFailed {
 		return progressing(v1alpha1.ReasonDeletionFailed,
 			fmt.Sprintf("there is no CRD %s any more, and the API server could not delete its objects: they may be left in etcd at %s", s.Removal.CRDName, list(s.Removal.Versions)),
-			"bring the CRD back with these versions, and remove them later; "+orAnew), s.CRD == nil
+			"bring the CRD back with these versions, and remove them later; "+orAnew), isLeft
 	}
 	return progressing(v1alpha1.ReasonDeletionUnproved,
 		fmt.Sprintf("there is no CRD %s any more, and its objects were not proved free of %s: if its finalizer was taken off, they are left in etcd", s.Removal.CRDName, list(s.Removal.Versions)),
-		"if so, bring the CRD back with these versions, and remove them later; "+orAnew), s.CRD == nil && s.mayBeLeft()
+		"if so, bring the CRD back with these versions, and remove them later; "+orAnew), isLeft
 }
 
 // nothingStored: first install, fresh cluster, restore. A gate that waited here
@@ -131,8 +132,12 @@ func leftUnreadable(s Situation) (Verdict, bool) {
 	}
 	if s.Migration == nil || s.Migration.FailedBy[plan.Unreadable] == 0 {
 		// A process that has not looked yet knows no better than the one before. Without the label none looks.
-		return progressing(v1alpha1.ReasonObjectsFailed, fmt.Sprintf("objects of %s failed when they were last looked at, and are looked at again", s.Removal.CRDName), withoutGate),
-			s.Left && s.CRD.OptedIn && s.CRD.InScope && (s.Migration == nil || !s.proved())
+		why := fmt.Sprintf("objects of %s may be left that cannot be read, and it has yet to be proved that none is", s.Removal.CRDName)
+		if s.Migration != nil && s.Migration.Decision.Sentence != "" {
+			why += ": " + s.Migration.Decision.Sentence
+		}
+		return progressing(v1alpha1.ReasonObjectsFailed, why, withoutGate),
+			s.mayBeLeft() && s.CRD.OptedIn && s.CRD.InScope && (s.Migration == nil || !s.proved())
 	}
 	v := s.held(s.Migration.Decision.Reason, s.Migration.Decision.Sentence)
 	v.Message = sentence(v.Message, withoutGate)

@@ -34,7 +34,7 @@ func TestEachRule(t *testing.T) {
 			}),
 			want{rule: "NothingStored", state: Ready, reason: v1alpha1.ReasonNothingStored, says: []string{"stored at v1, v2, v3, v4, v5 and 2 more"}}},
 		"a CRD that is being deleted is waited for": {
-			with(cleared, goes),
+			with(remembers, goes),
 			want{rule: "CRDIsGoing", state: Progressing, reason: v1alpha1.ReasonNotEstablished, says: []string{"is being deleted"}}},
 		"a version that has gone is done with": {
 			with(func(s *Situation) { s.CRD.Versions = s.CRD.Versions[1:] }),
@@ -52,17 +52,17 @@ func TestEachRule(t *testing.T) {
 			want{rule: "LeftUnreadable", state: Progressing, reason: v1alpha1.ReasonObjectsFailed, says: []string{"cannot read 1 object", "take the VersionRemoval out"},
 				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonObjectsFailed, "default/rose", "put v1alpha1 back into spec.versions with served: false, and keep it there until all objects are migrated; "+withoutGate)}}},
 		"a version that has gone while objects failed is not done with before they are looked at again": {
-			with(func(s *Situation) { s.CRD.Versions, s.Migration, s.Left = s.CRD.Versions[1:], nil, true }),
-			want{rule: "LeftUnreadable", state: Progressing, reason: v1alpha1.ReasonObjectsFailed, says: []string{"failed when they were last looked at", "take the VersionRemoval out"},
+			with(func(s *Situation) { s.CRD.Versions, s.Migration, s.StoredAt = s.CRD.Versions[1:], nil, lefts }),
+			want{rule: "LeftUnreadable", state: Progressing, reason: v1alpha1.ReasonObjectsFailed, says: []string{"may be left that cannot be read", "take the VersionRemoval out"},
 				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonObjectsFailed, "", withoutGate)}}},
 		"nor before that is proved": {
-			with(func(s *Situation) { s.CRD.Versions, s.Migration.Evidence.Proved, s.Left = nil, false, true }),
+			with(func(s *Situation) { s.CRD.Versions, s.Migration.Evidence.Proved, s.StoredAt = nil, false, lefts }),
 			want{rule: "LeftUnreadable", state: Progressing, reason: v1alpha1.ReasonObjectsFailed, blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonObjectsFailed, "", withoutGate)}}},
 		"once it is proved, it is": {
-			with(func(s *Situation) { s.CRD.Versions, s.Left = s.CRD.Versions[1:], true }),
+			with(func(s *Situation) { s.CRD.Versions, s.StoredAt = s.CRD.Versions[1:], lefts }),
 			want{rule: "AlreadyRemoved", state: Ready, reason: v1alpha1.ReasonAlreadyRemoved}},
 		"where nothing looks, it is, and nothing is claimed": {
-			with(func(s *Situation) { s.CRD.Versions, s.CRD.OptedIn, s.Left, s.Migration = nil, false, true, nil }),
+			with(func(s *Situation) { s.CRD.Versions, s.CRD.OptedIn, s.StoredAt, s.Migration = nil, false, lefts, nil }),
 			want{rule: "AlreadyRemoved", state: Ready, reason: v1alpha1.ReasonAlreadyRemoved, says: []string{"not proved that all objects can be read"}}},
 		"a version that has gone from the spec and is still stored is not done with": {
 			with(func(s *Situation) {

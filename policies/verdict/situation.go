@@ -145,9 +145,8 @@ type Verdict struct {
 	Warnings []v1alpha1.Blocker
 	// Progress is set when there is something to count.
 	Progress *v1alpha1.Progress
-	// Cleared is what is known of the versions, if the CRD should go, and Left whether objects may be left that no client can read.
-	Cleared *v1alpha1.ClearedStatus
-	Left    bool
+	// StoredAt is at which versions objects may be stored, which is all that is known of them if the CRD goes.
+	StoredAt *v1alpha1.StoredAtStatus
 	// Proof is set with SafeToRemove.
 	Proof *v1alpha1.ProofStatus
 	// LastWrite is the latest write at one of the versions seen so far.

@@ -70,7 +70,7 @@ func progressing(reason, message, action string) Verdict {
 func MayNotApprove(v Verdict, err error, until time.Time) Verdict {
 	refused := progressing(v1alpha1.ReasonForbidden, fmt.Sprintf("the condition %s may not be written to the CRD: %s", v1alpha1.VersionsRemovable, words.Clip(err.Error(), words.MostQuoted)), actions[v1alpha1.ReasonForbidden])
 	refused.Message += fmt.Sprintf(". The answer would be %s: %s", v.Reason, v.Message)
-	refused.Rule, refused.Blockers, refused.Progress = "NotApproved", append(refused.Blockers, v.Blockers...), v.Progress
+	refused.Rule, refused.Blockers, refused.Progress, refused.StoredAt = "NotApproved", append(refused.Blockers, v.Blockers...), v.Progress, v.StoredAt
 	refused.Warnings, refused.SurveyFrom, refused.LookFrom, refused.LastWrite, refused.Until = v.Warnings, v.SurveyFrom, v.LookFrom, v.LastWrite, until
 	return refused
 }

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -82,4 +83,11 @@ func TestHoweverMuchIsInTheWayAStatusStaysShort(t *testing.T) {
 			NewWithT(t).Expect(Judge(c.s).Blockers).To(HaveLen(c.want))
 		})
 	}
+}
+
+// A write that is refused changes nothing of what is known.
+func TestWhatIsKnownIsKeptWhereItMayNotBeApproved(t *testing.T) {
+	v := Judge(with())
+	NewWithT(t).Expect(v.StoredAt).NotTo(BeNil())
+	NewWithT(t).Expect(MayNotApprove(v, errors.New("refused"), later).StoredAt).To(Equal(v.StoredAt))
 }

@@ -1,0 +1,145 @@
+package verdict
+
+import (
+	"math"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/plan"
+	"github.com/moult-dev/moult/policies/words"
+)
+
+// Record is what a VersionRemoval knows of its CRD, whatever was asked for when it was found out.
+type Record struct {
+	// Before is the reason of the last answer, empty if there was none.
+	Before string
+	// StoredAt is at which versions objects may be stored, nil if that is not known. Without a UID, there has been no such CRD.
+	StoredAt *v1alpha1.StoredAtStatus
+}
+
+// RecordOf reads the status of a VersionRemoval. An older Moult has left the proof and the reason alone.
+func RecordOf(removal *v1alpha1.VersionRemoval) (r Record) {
+	ready := meta.FindStatusCondition(removal.Status.Conditions, "Ready")
+	if ready == nil {
+		return r
+	}
+	r = Record{Before: ready.Reason, StoredAt: removal.Status.StoredAt}
+	switch proof := removal.Status.Proof; {
+	case r.StoredAt != nil:
+	case r.Before == v1alpha1.ReasonNothingStored:
+		r.StoredAt = &v1alpha1.StoredAtStatus{}
+	case proof != nil:
+		r.StoredAt = &v1alpha1.StoredAtStatus{UID: proof.UID, Generation: proof.Generation, Versions: []string{proof.StorageVersion}}
+	case r.Before == v1alpha1.ReasonDeletionFailed, r.Before == v1alpha1.ReasonDeletionUnproved, r.Before == v1alpha1.ReasonObjectsFailed:
+		r.StoredAt = &v1alpha1.StoredAtStatus{Versions: anyVersion}
+	}
+	return r
+}
+
+// anyVersion is that it is not known at which versions objects are stored.
+var anyVersion = []string{v1alpha1.AnyVersion}
+
+// MayLeave reports whether objects may be left at one of some versions if the CRD has gone. A VersionRemoval that has yet to be answered, and has
+// learnt nothing of others, is of a CRD that never was.
+func (r Record) MayLeave(versions []string) bool {
+	if r.StoredAt == nil {
+		return r.Before != ""
+	}
+	return mayBeAt(r.StoredAt.Versions, versions)
+}
+
+// mayBeAt reports whether objects that may be stored at some versions may be at one of others.
+func mayBeAt(stored, versions []string) bool {
+	return slices.Contains(stored, v1alpha1.AnyVersion) || slices.ContainsFunc(versions, func(v string) bool { return slices.Contains(stored, v) })
+}
+
+// Learn is what one that is new learns of the others of its CRD. If the CRD has gone, what one of them does not know may be left.
+func Learn(others []Record, gone bool) Record {
+	var learnt v1alpha1.StoredAtStatus
+	isLearnt := false
+	for _, other := range others {
+		switch known := other.StoredAt; {
+		case known != nil:
+			if known.Generation > learnt.Generation {
+				learnt.UID, learnt.Generation = known.UID, known.Generation
+			}
+			learnt.Versions = append(learnt.Versions, known.Versions...)
+			isLearnt = true
+		case gone && other.Before != "":
+			learnt.Versions = append(learnt.Versions, v1alpha1.AnyVersion)
+			isLearnt = true
+		}
+	}
+	if !isLearnt {
+		return Record{}
+	}
+	learnt.Versions = shortest(learnt.Versions)
+	return Record{StoredAt: &learnt}
+}
+
+// shortest is a list of versions that fits into a status.
+func shortest(versions []string) []string {
+	const most = 64
+	if versions = words.Distinct(versions); len(versions) > most || slices.Contains(versions, v1alpha1.AnyVersion) {
+		return anyVersion
+	}
+	slices.Sort(versions)
+	return versions
+}
+
+// storedAt is at which versions objects may be stored by now. Objects are written at the storage version alone, but what was written before Moult
+// saw the CRD may be at any version that it has, or gets back. Until a proof, nothing is taken away: objects may be left of a CRD that
+// was there before. One that goes is not looked at any more, and to delete it a second time is one generation more.
+// https://github.com/kubernetes/apiserver/blob/master/pkg/registry/generic/registry/store.go (markAsDeleting)
+func (s Situation) storedAt() *v1alpha1.StoredAtStatus {
+	known := s.StoredAt
+	if s.CRD == nil {
+		if known == nil && s.Before == "" {
+			known = &v1alpha1.StoredAtStatus{}
+		}
+		return known
+	}
+	is := &v1alpha1.StoredAtStatus{UID: s.CRD.UID, Generation: s.CRD.Generation}
+	switch {
+	case !s.CRD.Deleting && s.provedAsItIs():
+		is.Versions = []string{s.CRD.StorageVersion}
+		return is
+	case s.Migration != nil && s.Migration.FailedBy[plan.Unreadable] > 0:
+		is.Versions = anyVersion
+		return is
+	case known != nil:
+		is.Versions = slices.Clone(known.Versions)
+	}
+	is.Versions = append(is.Versions, s.CRD.StorageVersion)
+	since := int64(math.MaxInt64) // changes that were not seen, of another CRD any number
+	if known != nil && known.UID == is.UID {
+		since = is.Generation - known.Generation
+	}
+	isAsKnown := since == 0 && (s.CRD.Deleting || !s.isProving()) || since == 1 && s.CRD.Deleting
+	if !isAsKnown {
+		is.Versions = slices.Concat(is.Versions, s.names(), s.CRD.StoredVersions)
+	}
+	is.Versions = shortest(is.Versions)
+	return is
+}
+
+// provedAsItIs reports whether all objects are proved of the CRD as it is now.
+func (s Situation) provedAsItIs() bool {
+	_, unseen := notSeenYet(s)
+	return !unseen && s.proved()
+}
+
+// isProving reports whether objects are looked at, so that what was proved before is in doubt.
+func (s Situation) isProving() bool {
+	if _, unseen := notSeenYet(s); unseen || s.Migration.Decision.Step == plan.Hold {
+		return false
+	}
+	return !s.Migration.Evidence.Proved || s.Migration.Evidence.Subject != s.CRD.Subject
+}
+
+// mayBeLeft reports whether objects may be stored at the versions of a CRD that goes, or has gone.
+func (s Situation) mayBeLeft() bool {
+	return Record{s.Before, s.storedAt()}.MayLeave(s.Removal.Versions)
+}
