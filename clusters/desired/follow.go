@@ -89,6 +89,8 @@ type follower struct {
 	anothers map[string]bool
 	// unknownValues are those of all Kustomizations so far.
 	unknownValues []unknownValues
+	// belows are what decides in folders that may be published.
+	belows map[string]string
 	// stagings are the artifacts that were put together so far.
 	stagings []stagedArtifact
 }

@@ -11,6 +11,28 @@ import (
 type Reads struct {
 	mu           sync.Mutex
 	files, below map[string]bool
+	// stands are files of which no more than their text was compared, in place of something that cannot be seen.
+	stands map[string]bool
+}
+
+// Stands notes a file that stands for something which cannot be seen, and has yet to be looked at for itself.
+func (r *Reads) Stands(path string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stands == nil {
+		r.stands = map[string]bool{}
+	}
+	r.stands[path] = true
+}
+
+// IsCompared reports whether a file was read, or stands for something that cannot be seen.
+func (r *Reads) IsCompared(path string) bool {
+	if r.Has(path) {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stands[path]
 }
 
 // File notes a file. A symbolic link on the way to it was read, too, and so was what the link leads to.

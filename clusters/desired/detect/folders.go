@@ -65,6 +65,16 @@ func IsNotApplied(name string) bool {
 	return IsHidden(name) || slices.Contains(notApplied, name)
 }
 
+// Environments are the folders on a path that are called after environments.
+func Environments(path string) (found []string) {
+	for _, folder := range strings.Split(path, "/") {
+		if environment.MatchString(folder) {
+			found = append(found, folder)
+		}
+	}
+	return found
+}
+
 // notApplied are names of folders whose manifests are a program's own input, or another project's.
 var notApplied = []string{"testdata", "vendor", "node_modules"}
 

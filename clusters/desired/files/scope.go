@@ -44,7 +44,7 @@ func (t *Tree) Repository(much Scope) string {
 		case !entry.IsDir() && much.has(path):
 			content, err := render.ReadRegular(path)
 			if err != nil || much > Wires || isWiring(path) || speaksOfCRDs(content) {
-				t.Reads.File(path)
+				t.Reads.Stands(path)
 				d.Write(t.Relative(path), string(content))
 			}
 		}

@@ -35,7 +35,10 @@ func MayBeApplied(tree *repository.Tree, paths, failed []string) (unseen []deliv
 // mayInstall reports whether a file holds what installs something, or may do so as a template.
 func mayInstall(file string, content []byte) bool {
 	read, err := render.Stream(file, bytes.NewReader(content))
-	return detect.Installer.Match(content) || err == nil && slices.ContainsFunc(read.Objects, kinds.Installs)
+	if err != nil {
+		return detect.Installer.Match(content) || bytes.Contains(content, []byte("operators.coreos.com/"))
+	}
+	return detect.Installer.Match(content) || slices.ContainsFunc(read.Objects, kinds.Installs)
 }
 
 // mostFailed is how many entry points are named.

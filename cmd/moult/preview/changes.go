@@ -25,10 +25,13 @@ func (s *sides) changed() ([]repository.Change, error) {
 }
 
 // unread are the changed files that nothing was made of, on either side, by their names.
-func (s *sides) unread() (names []string, err error) {
+func (s *sides) unread() (names []string, err error) { return s.without((*repository.Reads).Has) }
+
+// without are the changed files that something is true of on neither side.
+func (s *sides) without(is func(*repository.Reads, string) bool) (names []string, err error) {
 	changes, err := s.changed()
 	for _, c := range changes {
-		if !s.base.tree.Reads.Has(c.Base) && !s.head.tree.Reads.Has(c.Head) {
+		if !is(&s.base.tree.Reads, c.Base) && !is(&s.head.tree.Reads, c.Head) {
 			names = append(names, c.Name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	names "github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/scan"
+	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/manifests"
@@ -90,7 +91,7 @@ func (p *command) irrelevant(s *sides) ([]string, error) {
 	if !s.base.isFolder() || !s.head.isFolder() {
 		return nil, nil
 	}
-	names, err := s.unread()
+	names, err := s.without((*repository.Reads).IsCompared)
 	if len(names) > 0 && (p.found || len(p.entries) == 0) {
 		fmt.Fprintf(p.ErrOut, "irrelevant: %s of %d, which nothing that is applied is made of: %s\n", words.Count(len(names), "changed file"), len(s.changes), words.Few(names, maxFolders))
 	}
@@ -112,9 +113,7 @@ func (p *command) unfollowed(ctx context.Context, s *sides, all []preview.Delive
 		if err != nil {
 			return nil, err
 		}
-		if len(declared.Base.Units)+len(declared.Head.Units) > 0 {
-			all = append(all, s.held(declared)...)
-		}
+		all = append(all, s.held(declared...)...)
 	}
 	if len(unread) == 0 {
 		return all, nil

@@ -17,10 +17,10 @@ import (
 
 // declared are the CRDs of changed files that no entry point brings or leaves out. An entry point that was found may be an example in
 // the repository of an operator, and a person applies what it does not lead to.
-func (s *sides) declared(all []preview.Delivered) (preview.Pair, error) {
+func (s *sides) declared(all []preview.Delivered) ([]preview.Pair, error) {
 	changes, err := s.changed()
 	if err != nil {
-		return preview.Pair{}, err
+		return nil, err
 	}
 	var pair preview.Pair
 	for _, c := range changes {
@@ -39,7 +39,24 @@ func (s *sides) declared(all []preview.Delivered) (preview.Pair, error) {
 		s.base.declare(&pair.Base, before, undecided, c.Base, c.Name)
 		s.head.declare(&pair.Head, after, undecided, c.Head, c.Name)
 	}
-	return pair, nil
+	moved := preview.Pair{Base: delivery.Cluster{Units: movedAway(&pair)}}
+	return slices.DeleteFunc([]preview.Pair{pair, moved}, func(p preview.Pair) bool { return len(p.Base.Units)+len(p.Head.Units) == 0 }), nil
+}
+
+// movedAway takes out of the base what moves to the folder of another environment: the one that it leaves gets it no longer.
+func movedAway(pair *preview.Pair) (units []*delivery.Unit) {
+	pair.Base.Units = slices.DeleteFunc(pair.Base.Units, func(was *delivery.Unit) bool {
+		from := detect.Environments(was.Name)
+		moves := len(from) > 0 && slices.ContainsFunc(pair.Head.Units, func(is *delivery.Unit) bool {
+			to := detect.Environments(is.Name)
+			return len(to) > 0 && !slices.Equal(from, to) && slices.ContainsFunc(is.Objects, was.Objects[0].Same)
+		}) && !slices.ContainsFunc(pair.Head.Units, func(is *delivery.Unit) bool { return is.Name == was.Name })
+		if moves {
+			units = append(units, was)
+		}
+		return moves
+	})
+	return units
 }
 
 // declare adds those CRDs of a file that are named.

@@ -38,13 +38,23 @@ var looseManifests = map[string]overlooked{
 	"an environment for tests":          bump("apps/test/kustomization.yaml", "resources: ['https://git.invalid/it//crds?ref=v1.0.0']\n", files{"apps/stg/c.yaml": aConfigMap}),
 	"a remote base":                     bump("apps/kustomization.yaml", "resources: ['https://git.invalid/it//crds?ref=v1.0.0']\n", nil),
 	"a subscription in a kustomization": bump("apps/s.yaml", "apiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata: {name: s, namespace: o}\nspec: {name: s, channel: stable, startingCSV: s.v1.0.0, source: c, sourceNamespace: olm}\n", files{"apps/kustomization.yaml": "resources: [s.yaml]\n"}),
-	"an operator in a kustomization":    bump("apps/o.yaml", anOperator+mayMakeCRDs, files{"apps/kustomization.yaml": "resources: [o.yaml]\n"}),
-	"its image in a kustomization":      bump("apps/kustomization.yaml", "resources: [o.yaml]\nimages: [{name: example.com/o, newTag: 1.0.0}]\n", files{"apps/o.yaml": anOperator + mayMakeCRDs}),
-	"a remote base of a part":           bump("apps/p/kustomization.yaml", "resources: ['https://git.invalid/it//crds?ref=v1.0.0']\n", files{"apps/kustomization.yaml": "resources: [p]\n"}),
-	"a file by its address":             bump("apps/kustomization.yaml", "resources: ['https://files.invalid/1.0.0/install.yaml']\n", nil),
-	"a chart of a kustomization":        bump("apps/kustomization.yaml", "helmCharts: [{name: cert-manager, version: 1.0.0, repo: 'https://charts.invalid'}]\n", nil),
-	"a dependency of a chart":           bump("apps/Chart.yaml", strings.Replace(chartC, "0.1.0", "0.1.9", 1)+"dependencies: [{name: cert-manager, version: 1.0.0, repository: 'https://charts.invalid'}]\n", nil),
-	"a template of an Application":      bump("apps/a.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: {{ .name }}}\nspec: {source: {chart: c, targetRevision: 1.0.0}}\n", nil),
+	"a subscription of a chart": bump("apps/values.yaml", "channel: 1.0.0\n", files{"apps/Chart.yaml": chartC,
+		"apps/templates/s.yaml": "apiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata: {name: s, namespace: o}\nspec:\n  channel: {{ .Values.channel }}\n  name: s\n"}),
+	"an operator in a kustomization": bump("apps/o.yaml", anOperator+mayMakeCRDs, files{"apps/kustomization.yaml": "resources: [o.yaml]\n"}),
+	"its image in a kustomization":   bump("apps/kustomization.yaml", "resources: [o.yaml]\nimages: [{name: example.com/o, newTag: 1.0.0}]\n", files{"apps/o.yaml": anOperator + mayMakeCRDs}),
+	"a remote base of a part":        bump("apps/p/kustomization.yaml", "resources: ['https://git.invalid/it//crds?ref=v1.0.0']\n", files{"apps/kustomization.yaml": "resources: [p]\n"}),
+	"a file by its address":          bump("apps/kustomization.yaml", "resources: ['https://files.invalid/1.0.0/install.yaml']\n", nil),
+	"a chart of a kustomization":     bump("apps/kustomization.yaml", "helmCharts: [{name: cert-manager, version: 1.0.0, repo: 'https://charts.invalid'}]\n", nil),
+	"a dependency of a chart":        bump("apps/Chart.yaml", strings.Replace(chartC, "0.1.0", "0.1.9", 1)+"dependencies: [{name: cert-manager, version: 1.0.0, repository: 'https://charts.invalid'}]\n", nil),
+	"a template of an Application":   bump("apps/a.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: {{ .name }}}\nspec: {source: {chart: c, targetRevision: 1.0.0}}\n", nil),
+}
+
+// A CRD that moves to another environment leaves the one where it was.
+func TestACRDThatMovesToAnotherEnvironmentIsSeen(t *testing.T) {
+	t.Run("to another environment", loosely(overlooked{base: files{"apps/dev/w.yaml": widgetsCRD}, head: files{"apps/prod/w.yaml": widgetsCRD}}).isSeen)
+	g := loosely(overlooked{base: files{"apps/w.yaml": widgetsCRD}, head: files{"more/w.yaml": widgetsCRD}}).write(t)
+	code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--offline")
+	g.Expect(code).To(Equal(cli.ExitDone), out+errOut)
 }
 
 func TestManifestsThatNothingLeadsToAreSeen(t *testing.T) {
@@ -88,6 +98,25 @@ func TestAnArtifactOfAFolderIsSeen(t *testing.T) {
 	t.Run("by another command", command.isSeen)
 	command.entry = "clusters/a"
 	t.Run("by another command, with an entry point", command.isSeen)
+	chart := files{"c/Chart.yaml": chartC, "clusters/a/o.yaml": "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: o, namespace: widgets}\nspec: {type: oci, url: 'oci://registry.invalid/ours/charts'}\n",
+		"clusters/a/r.yaml": strings.Replace(release("3.0.0"), "version: 3.0.0", "sourceRef: {kind: HelmRepository, name: o}", 1), "Makefile": "push:\n\thelm package c && helm push cert-manager-0.1.0.tgz oci://registry.invalid/ours/charts\n"}
+	for name, c := range map[string]overlooked{
+		"what is put into it":                bump("Makefile", "push:\n\ttar czf all.tgz ./1.0.0\n\toras push registry.invalid/o:latest all.tgz\n", published),
+		"where that is done":                 bump("Makefile", "push:\n\tcd 1.0.0; flux push artifact oci://registry.invalid/o:latest --path=.\n", published),
+		"what variables of it are":           bump("Makefile", "FROM = 1.0.0\npush:\n\tflux push artifact oci://registry.invalid/o:latest --path=$(FROM)\n", published),
+		"for Argo CD":                        bump("deploy/h.yaml", release("1.0.0"), also(files{"clusters/a/k.yaml": strings.NewReplacer("https://git.example.com/it", "oci://registry.invalid/o", "HEAD", "latest").Replace(appTo("x", ".", own, ""))}, published)),
+		"a chart of which the last is taken": bump("c/values.yaml", "crds: 1.0.0\n", chart),
+	} {
+		c.entry = "clusters/a"
+		t.Run(name, c.isSeen)
+	}
+	t.Run("for itself", func(t *testing.T) { // that the artifact changes must not hide what changes
+		const plain, scoped = "resources: [w.yaml]\n", "patches: [{target: {kind: CustomResourceDefinition}, patch: '[{op: replace, path: /spec/scope, value: Cluster}]'}]\n"
+		g := overlooked{common: also(files{"deploy/w.yaml": widgetsCRD}, published), base: files{"deploy/kustomization.yaml": plain}, head: files{"deploy/kustomization.yaml": plain + scoped}}.write(t)
+		code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--offline")
+		g.Expect(code).To(Equal(cli.ExitNotDone), out+errOut)
+		g.Expect(out).To(ContainSubstring("widgets.example.com in deploy"))
+	})
 }
 
 // What a kustomization around it, or a folder that is built, leaves out is not applied. Nor is what installs nothing, or is for reading.
