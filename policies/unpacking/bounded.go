@@ -2,10 +2,11 @@ package unpacking
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
+	"unicode/utf8"
 
 	goyaml "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
@@ -23,26 +24,25 @@ const valueIs = 8
 // plainYAML is ErrTooLarge of a text with a %TAG directive, which hardly anybody writes. Its prefix is written out for each node that
 // has the tag, and each directive is compared with all before it. In UTF-16, it may stand anywhere.
 func plainYAML(s string) error {
-	isWide := strings.HasPrefix(s, "\xff\xfe") || strings.HasPrefix(s, "\xfe\xff")
-	if isWide {
+	wide := isWide(s)
+	if wide {
 		s = strings.ReplaceAll(s, "\x00", "")
 	}
 	for before, after, found := strings.Cut(s, "%TAG"); found; before, after, found = strings.Cut(after, "%TAG") {
 		line := strings.TrimSuffix(before, "\ufeff")
-		if isWide || line == "" || slices.ContainsFunc(lineBreaks, func(end string) bool { return strings.HasSuffix(line, end) }) {
+		if last, _ := utf8.DecodeLastRuneInString(line); wide || line == "" || isBreak(last) {
 			return fmt.Errorf("%w: it has a %%TAG directive", ErrTooLarge)
 		}
 	}
 	return nil
 }
 
-// lineBreaks are those of the parsers (is_break in yamlprivateh.go).
-var lineBreaks = []string{"\n", "\r", "\u0085", "\u2028", "\u2029"}
-
-// Bounded is ErrTooLarge of a stream of YAML whose aliases stand for more than 16 MiB, or whose tags may. What is no YAML is left to
-// who reads it.
+// Bounded is ErrTooLarge of a stream of YAML whose aliases stand for more than 16 MiB, or whose tags may. So it is if a parser would take
+// seconds for its comments and levels. What is no YAML is left to who reads it.
 func Bounded(stream []byte) error {
-	if err := plainYAML(string(stream)); err != nil {
+	text := string(stream)
+	p := parsingOf(text)
+	if err := cmp.Or(plainYAML(text), p.bounded()); err != nil {
 		return err
 	}
 	if !bytes.ContainsRune(stream, '*') || !bytes.ContainsRune(stream, '&') {

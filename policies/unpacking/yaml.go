@@ -38,7 +38,7 @@ func (b *Budget) Documents(stream string) iter.Seq2[any, error] {
 // part gives the documents of one part of a stream, and reports whether there may be more. It can have several, since the parser
 // knows more line breaks, and an end of documents.
 func (b *Budget) part(s string, yield func(any, error) bool) (more bool) {
-	if err := cmp.Or(plainYAML(s), b.Hold(costOfYAML(s))); err != nil {
+	if err := cmp.Or(plainYAML(s), b.holdYAML(s)); err != nil {
 		return yield(nil, err) && false
 	}
 	for decoder := yaml.NewDecoder(strings.NewReader(s)); ; {
@@ -87,19 +87,18 @@ func (b *Budget) document(decoder *yaml.Decoder) (any, error) {
 	return (&reader{budget: b, read: map[*yaml.Node]any{}}).value(root)
 }
 
-// costOfYAML is what a document takes in memory when it is read, about and at most: each node but the first follows one of these
-// characters. Texts have them, too.
-func costOfYAML(s string) int64 {
-	cost := parserTakes + 3*int64(len(s))
-	for i := range len(s) {
-		switch s[i] {
-		case '\n', ',', '[', '-', ':', '&', '*', '!':
-			cost += nodeTakes
-		case '{', '?':
-			cost += nodeTakes + mappingTakes
+// holdYAML draws what a document takes in memory when it is parsed, and the time for it.
+func (b *Budget) holdYAML(s string) error {
+	if isWide(s) {
+		if err := b.Hold(2 * int64(len(s))); err != nil {
+			return err
 		}
 	}
-	return cost
+	p := parsingOf(s)
+	if err := p.bounded(); err != nil {
+		return err
+	}
+	return cmp.Or(b.Hold(p.bytes), b.Work(p.steps()))
 }
 
 // expanded is what a node stands for: how many values, and how deep they lie in one another.
