@@ -189,8 +189,9 @@ func (w *write) different(live *unstructured.Unstructured) (paths []string, inSt
 	is, wanted := live.DeepCopy(), w.wanted.DeepCopy()
 	strip(is)
 	v := w.target.now[w.chosen.version]
-	v.Fill(wanted.Object)
-	v.Fill(is.Object)
+	if v.Fill(wanted.Object) == nil { // else a default that only one of them has is a difference
+		_ = v.Fill(is.Object)
+	}
 	change := crdschema.ChangeOf(wanted.Object, is.Object)
 	inStatus = true
 	for _, some := range [][]crdschema.Path{change.Lost, change.Changed, change.Added} {

@@ -66,14 +66,27 @@ type unseen struct {
 	fields  []string
 }
 
-// pruned is what the API server drops without a webhook.
-type pruned struct{ *crdschema.Finder }
+// pruned is what the API server drops without a webhook. It fills in the defaults of the storage version, for which it takes room.
+type pruned struct {
+	*crdschema.Finder
+	client *rewrite.Client
+}
 
-// Lost is a rehearser's.
-func (p pruned) Lost(_ context.Context, objects []map[string]any) (all [][]string, err error) {
+// Lost is a rehearser's. The error may be a *crdschema.TooLarge.
+func (p pruned) Lost(ctx context.Context, objects []map[string]any) (all [][]string, err error) {
 	for _, object := range objects {
-		_, version, _ := strings.Cut((&unstructured.Unstructured{Object: object}).GetAPIVersion(), "/")
+		is := &unstructured.Unstructured{Object: object}
+		name := strings.TrimPrefix(is.GetNamespace()+"/"+is.GetName(), "/")
+		_, version, _ := strings.Cut(is.GetAPIVersion(), "/")
+		done, err := p.client.RoomToAdd(ctx, p.Add(object))
+		if err != nil {
+			return nil, err
+		}
 		lost, err := p.LostFrom(object, version)
+		done()
+		if isTooLarge(err) {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
 		if err != nil {
 			return nil, rewrite.StoppedBy(err)
 		}
@@ -81,6 +94,8 @@ func (p pruned) Lost(_ context.Context, objects []map[string]any) (all [][]strin
 	}
 	return all, nil
 }
+
+func isTooLarge(err error) bool { return errors.As(err, new(*crdschema.TooLarge)) }
 
 // guard looks at all objects, and has the walk look at those that are written while it is under way. The error is a
 // *walkFailure if objects would lose what they may not.
@@ -148,7 +163,7 @@ func (r *Reconciler) fieldsIn(crd *apiextensionsv1.CustomResourceDefinition) (*f
 		switch {
 		case len(lacking) == 0:
 		case version.Served:
-			f.sights = append(f.sights, sight{pruned{finder}, 1, version.Name, version.Name})
+			f.sights = append(f.sights, sight{pruned{finder, f.client}, 1, version.Name, version.Name})
 		case crds.IsHidden(crd, version.Name):
 			f.sights = append(f.sights, sight{named{finder, version.Name}, 1, f.storage, version.Name})
 		default:
@@ -226,6 +241,10 @@ func (f *fields) look(ctx context.Context, r *Reconciler, s sight, before string
 		return "", &walkFailure{*failure(v1alpha1.ReasonObjectsFailed, words.Count(int64(failed.All), "object")+
 			" cannot be decoded, so it is not known which fields would be lost; delete each, or write it with fewer levels; trying again with growing pauses", ": %v", failed)}
 	}
+	if isTooLarge(err) {
+		return "", &walkFailure{*failure(v1alpha1.ReasonObjectsFailed,
+			"it is not known which fields an object would lose, since it is too large with all defaults; make it smaller; trying again with growing pauses", ": %v", err)}
+	}
 	if err != nil {
 		return "", err
 	}
@@ -250,6 +269,9 @@ func (f *fields) lostBy(ctx context.Context, key types.NamespacedName) (lost []s
 				return err
 			}
 			more, err := s.Lost(ctx, []map[string]any{object})
+			if isTooLarge(err) {
+				lost, err = append(lost, fmt.Sprintf("something that is not known (%v)", err)), nil
+			}
 			lost = append(lost, slices.DeleteFunc(slices.Concat(more...), func(field string) bool { return f.may(s.of, field) })...)
 			return err
 		})

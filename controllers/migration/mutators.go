@@ -58,16 +58,23 @@ func (r *Reconciler) admission(ctx context.Context, crd *apiextensionsv1.CustomR
 	if crd.Name == "" {
 		unless = "exempt Moult's"
 	}
+	because := fmt.Sprintf(" would be lost or changed at the write (%s) by %s", unless, who(names))
 	return &rewrite.Admission{
 		DryRun: r.objects.DryRun().Resource(gvr), Always: err != nil || len(names) > 0,
-		Because: fmt.Sprintf("would be lost or changed at the write (%s) by %s", unless, who(names)),
-		Lost: func(ctx context.Context, key types.NamespacedName) (lost []string, err error) {
+		Lost: func(ctx context.Context, key types.NamespacedName) (why string, err error) {
+			var lost []string
 			err = r.objects.TakeRewritten(ctx, gvr, key, func(both []byte) (err error) {
-				lost, err = taken(both)
+				lost, why, err = taken(both)
 				return err
 			})
+			if f.may(storageVersion, why) {
+				why = ""
+			}
 			lost = slices.DeleteFunc(lost, func(field string) bool { return f.may(storageVersion, field) })
-			return lost[:min(len(lost), maxFieldsTold)], err
+			if err != nil || len(lost) == 0 {
+				return why, err
+			}
+			return strings.Join(lost[:min(len(lost), maxFieldsTold)], ", ") + because, nil
 		},
 	}
 }
@@ -75,16 +82,16 @@ func (r *Reconciler) admission(ctx context.Context, crd *apiextensionsv1.CustomR
 // mostCompared is what an object takes that is compared with what a write would leave of it, both decoded, in bytes.
 const mostCompared = 64 << 20
 
-// taken are the fields that the second of two objects lacks, or has other values of. Of what is too large to be decoded, that may be any.
-func taken(both []byte) ([]string, error) {
+// taken are the fields that the second of two objects lacks, or has other values of; or why they are not known.
+func taken(both []byte) (lost []string, unknown string, err error) {
 	if cost, _ := unpacking.CostOfJSON(both); cost > mostCompared {
-		return []string{fmt.Sprintf("something in what is too large to be compared (%d MiB)", cost>>20)}, nil
+		return nil, fmt.Sprintf("it is not known what would be lost or changed at the write: both states of the object take %d MiB, and %d MiB are compared", cost>>20, mostCompared>>20), nil
 	}
 	objects := [2]map[string]any{}
 	if err := utiljson.Unmarshal(both, &objects); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return crdschema.Taken(objects[0], objects[1]), nil
+	return crdschema.Taken(objects[0], objects[1]), "", nil
 }
 
 // alteredBy says in half a sentence what changes the objects of a CRD at every

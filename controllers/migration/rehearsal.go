@@ -51,10 +51,25 @@ func (r *rehearsal) Lost(ctx context.Context, objects []map[string]any) (all [][
 		return nil, err
 	}
 	defer turn.Release(1)
-	if err := fits(objects); err != nil {
+	return r.lost(ctx, objects)
+}
+
+// lost asks about fewer objects at a time if the defaults of all of them would be too large.
+func (r *rehearsal) lost(ctx context.Context, objects []map[string]any) (all [][]string, err error) {
+	size, err := fits(objects)
+	if err != nil {
 		return nil, notAsked(ctx, err)
 	}
-	for _, o := range r.engine.Losses(ctx, objects) {
+	outcomes := r.engine.Losses(ctx, objects, mostRehearsed-size)
+	if half := len(objects) / 2; half > 0 && slices.ContainsFunc(outcomes, needsMore) {
+		first, err := r.lost(ctx, objects[:half])
+		if err != nil {
+			return nil, err
+		}
+		others, err := r.lost(ctx, objects[half:])
+		return append(first, others...), err
+	}
+	for _, o := range outcomes {
 		if o.Unknown != "" {
 			return nil, notAsked(ctx, errors.New(o.Unknown))
 		}
@@ -68,17 +83,21 @@ func (r *rehearsal) Lost(ctx context.Context, objects []map[string]any) (all [][
 	return all, nil
 }
 
-// fits is an error if objects are too large to be asked about. Several are of one page, which is smaller.
-func fits(objects []map[string]any) error {
-	var size int64
+// needsMore reports whether an outcome is that of an object for whose defaults there was no room.
+func needsMore(o conversion.Outcome) bool {
+	return slices.ContainsFunc(o.Failed, func(f conversion.Failure) bool { return f.Fault == conversion.FaultTooLarge })
+}
+
+// fits is what objects take, and an error if they are too large to be asked about. Several are of one page, which is smaller.
+func fits(objects []map[string]any) (size int64, err error) {
 	for _, object := range objects {
 		size += unpacking.SizeOf(object)
 	}
 	if size <= mostRehearsed {
-		return nil
+		return size, nil
 	}
 	is := &unstructured.Unstructured{Object: objects[0]}
-	return fmt.Errorf("%s takes %d MiB when it is decoded, and the controller has memory for %d; run `moult rehearse`, and then the controller without --rehearse, or make the object smaller",
+	return size, fmt.Errorf("%s takes %d MiB when it is decoded, and the controller has memory for %d; run `moult rehearse`, and then the controller without --rehearse, or make the object smaller",
 		strings.TrimPrefix(is.GetNamespace()+"/"+is.GetName(), "/"), size>>20, mostRehearsed>>20)
 }
 

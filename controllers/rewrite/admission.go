@@ -5,8 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
-	"strings"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -23,10 +22,8 @@ type Admission struct {
 	// Always is whether each write is asked about. Otherwise the first is, and all others once one has changed an object: there are
 	// webhooks and policies that no client can list.
 	Always bool
-	// Because ends a sentence that begins with the fields that would be lost or changed.
-	Because string
-	// Lost are the fields that a write of one object would take away or change, as far as the CRD does not allow it.
-	Lost func(context.Context, types.NamespacedName) ([]string, error)
+	// Lost says what a write of one object would take away or change, as far as the CRD does not allow it; empty if nothing.
+	Lost func(context.Context, types.NamespacedName) (why string, err error)
 
 	changes, passed atomic.Bool // something changes objects; one was asked about, and nothing does
 	first           sync.Mutex  // of those who ask about the first
@@ -47,14 +44,14 @@ func (v *visitor) spared(ctx context.Context) (bool, error) {
 	v.breaker.servedAt(v.Clock.Now())
 	if takesAway(v.item, after) {
 		a.changes.Store(true)
-		lost, err := a.Lost(ctx, v.key())
+		why, err := a.Lost(ctx, v.key())
 		switch {
 		case ctx.Err() != nil:
 			return false, ctx.Err()
 		case err != nil:
 			return false, v.refused(ctx, a.DryRun, &w, err)
-		case len(lost) > 0:
-			v.fail(reasonFieldsLost, fmt.Errorf("%s %s", strings.Join(lost, ", "), a.Because))
+		case why != "":
+			v.fail(reasonFieldsLost, errors.New(why))
 			return false, nil
 		}
 	}
@@ -72,16 +69,15 @@ func (a *Admission) Ask(ctx context.Context, key types.NamespacedName) (why stri
 			return "", nil
 		}
 	}
-	lost, err := a.Lost(ctx, key)
-	if err != nil {
+	if why, err = a.Lost(ctx, key); err != nil {
 		return "", err
 	}
-	if len(lost) > 0 {
+	if why != "" {
 		a.changes.Store(true)
-		return strings.Join(lost, ", ") + " " + a.Because, nil
+	} else {
+		a.passed.Store(true)
 	}
-	a.passed.Store(true)
-	return "", nil
+	return why, nil
 }
 
 // takesAway reports whether a write may have taken something away from an object. What is not metadata may only be seen to change.

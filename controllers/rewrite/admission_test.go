@@ -76,7 +76,7 @@ func TestWhatAdmissionTakesAwayIsAskedAboutBeforeAWrite(t *testing.T) {
 			d := &trial{shelf: s, changes: c.changes}
 			_, result, err := walkOver(s, func(w *Walk) {
 				w.Mode, w.Workers = c.mode, 1
-				w.Admission = &Admission{DryRun: d, Always: c.always, Lost: func(context.Context, types.NamespacedName) ([]string, error) { return nil, nil }}
+				w.Admission = &Admission{DryRun: d, Always: c.always, Lost: func(context.Context, types.NamespacedName) (string, error) { return "", nil }}
 				if c.status {
 					w.Status = s
 				}
@@ -104,14 +104,14 @@ func TestAnObjectThatWouldLoseSomethingIsNotWritten(t *testing.T) {
 	compared := 0
 	_, result, err := walkOver(s, func(w *Walk) {
 		w.Workers = 1
-		w.Admission = &Admission{DryRun: d, Always: true, Because: "would be lost by x", Lost: func(_ context.Context, key types.NamespacedName) ([]string, error) {
+		w.Admission = &Admission{DryRun: d, Always: true, Lost: func(_ context.Context, key types.NamespacedName) (string, error) {
 			if compared++; compared == 1 {
-				return nil, apierrors.NewConflict(widgetResource, key.Name, errors.New("it was written meanwhile"))
+				return "", apierrors.NewConflict(widgetResource, key.Name, errors.New("it was written meanwhile"))
 			}
 			if key.Name == "o00001" {
-				return []string{"spec.a", "spec.b"}, nil
+				return "spec.a, spec.b would be lost by x", nil
 			}
-			return nil, nil
+			return "", nil
 		}}
 	})
 	g.Expect(compared).To(BeNumerically(">", 2))

@@ -23,6 +23,8 @@ const (
 	// wholeRoom is what all whole objects take that are held decoded, in bytes, unless one alone takes more. Looking at one takes as
 	// much again, in a container of 256 MiB.
 	wholeRoom = 64 << 20
+	// addedRoom is what is added to them, such as defaults of another version. One alone adds no more.
+	addedRoom = 16 << 20
 	// wholeReaders and convertedReaders are how many answers are held whose decoded size is not known yet. The first are of requests
 	// that reach no webhook of a tenant. An answer has 8 MiB at most, so all have 48; two that are compared are joined, in 32 for each.
 	wholeReaders, convertedReaders = 2, 4
@@ -38,12 +40,13 @@ type wholes struct {
 	converted *readers
 	mayHang   bool                // which of both to use
 	room      *semaphore.Weighted // in bytes
+	added     *semaphore.Weighted // to those that have some of room
 	// unpacked is whether what objects have packed is taken out, which may take as much as there is room for.
 	unpacked bool
 }
 
 func newWholes() *wholes {
-	return &wholes{readers: semaphore.NewWeighted(wholeReaders), converted: newReaders(convertedReaders), room: semaphore.NewWeighted(wholeRoom)}
+	return &wholes{readers: semaphore.NewWeighted(wholeReaders), converted: newReaders(convertedReaders), room: semaphore.NewWeighted(wholeRoom), added: semaphore.NewWeighted(addedRoom)}
 }
 
 // hold returns what is read once there is room to decode it. The room is kept until done is called; who has some asks for no more.
@@ -87,6 +90,16 @@ func (w *wholes) take(ctx context.Context, cost int64) (done func(), err error) 
 // Room waits until there is room for so many bytes, decoded, and keeps it until done is called; who has some asks for no more.
 func (c *Client) Room(ctx context.Context, bytes int64) (done func(), err error) {
 	return c.whole.take(ctx, bytes)
+}
+
+// RoomToAdd waits until there is room to add so many bytes to an object that is held, and keeps it until done is called. Who has some asks
+// for no other room.
+func (c *Client) RoomToAdd(ctx context.Context, bytes int64) (done func(), err error) {
+	bytes = min(bytes, addedRoom)
+	if err := c.whole.added.Acquire(ctx, bytes); err != nil {
+		return nil, err
+	}
+	return func() { c.whole.added.Release(bytes) }, nil
 }
 
 // Unpacking is the same client, for objects of any resource that have others packed in them: it hands over whole objects while nothing

@@ -82,6 +82,22 @@ func (m *most) note(n int64) {
 	m.n = max(m.n, n)
 }
 
+// Defaults are added to an object while it is held.
+func TestWhatIsAddedToObjectsWaitsForRoom(t *testing.T) {
+	g := NewWithT(t)
+	client := (&dense{items: 1}).client(t)
+	done, err := client.RoomToAdd(t.Context(), addedRoom/2+1)
+	g.Expect(err).NotTo(HaveOccurred())
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err = client.RoomToAdd(ended, addedRoom/2)
+	g.Expect(err).To(MatchError(context.Canceled))
+	done()
+	done, err = client.RoomToAdd(t.Context(), 2*addedRoom)
+	g.Expect(err).NotTo(HaveOccurred(), "what needs all the room has it alone")
+	done()
+}
+
 // A tenant may write objects that take a hundred times as much memory as text.
 func TestWholeObjectsWaitForRoom(t *testing.T) {
 	const workers = 32

@@ -32,6 +32,8 @@ const (
 	FaultLate Fault = "late"
 	// FaultAnswer: what the webhook answers is no ConversionReview, or an object of it is none of the version that was asked for.
 	FaultAnswer Fault = "answer"
+	// FaultTooLarge: the defaults of a version would make the object larger than there is memory for.
+	FaultTooLarge Fault = "tooLarge"
 	// FaultUnreachable: the webhook cannot be reached from here. That says nothing about the API server.
 	FaultUnreachable Fault = "unreachable"
 )
@@ -45,6 +47,7 @@ var faults = map[Fault]string{
 	FaultUID:         "the webhook answers another request",
 	FaultLate:        "the webhook does not answer in time",
 	FaultAnswer:      "the webhook answers something else",
+	FaultTooLarge:    "the object would be too large",
 	FaultUnreachable: "the webhook cannot be reached",
 }
 

@@ -63,9 +63,10 @@ func (e *Engine) RehearseAll(ctx context.Context, objects []map[string]any) []Ou
 }
 
 // Losses does so without asking what the API server would refuse, and holds each object as often as it has to: as it is given, read,
-// stored and read again.
-func (e *Engine) Losses(ctx context.Context, objects []map[string]any) []Outcome {
-	return words.Of(e.trips(ctx, objects, e.fill), func(j *journey) Outcome { return j.outcome })
+// stored and read again. Defaults of the storage version may add so many bytes of memory to all of them.
+func (e *Engine) Losses(ctx context.Context, objects []map[string]any, room int64) []Outcome {
+	fill := func(_ context.Context, j *journey) { room -= e.fill(j, room) }
+	return words.Of(e.trips(ctx, objects, fill), func(j *journey) Outcome { return j.outcome })
 }
 
 // Trip is the way of one object there and back.
@@ -154,6 +155,11 @@ func (j *journey) fail(f Failure) {
 	j.outcome.Failed = append(j.outcome.Failed, f)
 }
 
+// tooLarge ends a journey at the storage version.
+func (j *journey) tooLarge(at string, err error) {
+	j.fail(Failure{Fault: FaultTooLarge, To: at, Says: err.Error()})
+}
+
 func (j *journey) lose(paths ...crdschema.Path) {
 	j.outcome.Lost = append(j.outcome.Lost, crdschema.Written(paths)...)
 	slices.Sort(j.outcome.Lost)
@@ -191,7 +197,10 @@ func (e *Engine) start(object map[string]any) *journey {
 func (e *Engine) store(ctx context.Context, j *journey) {
 	to, old := e.versions[e.Storage], j.at
 	j.at = runtime.DeepCopyJSON(old)
-	to.Fill(j.at)
+	if err := to.Fill(j.at); err != nil {
+		j.tooLarge(e.Storage, err)
+		return
+	}
 	j.there = j.at
 	j.outcome.Refused = Said(to.refused(ctx, runtime.DeepCopyJSON(j.at), old))
 	for _, problem := range Said(to.refused(ctx, runtime.DeepCopyJSON(j.at), nil)) {
@@ -201,12 +210,23 @@ func (e *Engine) store(ctx context.Context, j *journey) {
 	}
 }
 
-// fill fills in defaults of the storage version, in what no one else holds. An object that is read at it has them.
-func (e *Engine) fill(_ context.Context, j *journey) {
+// fill fills in defaults of the storage version, in what no one else holds, and returns what they take of the room. An object that is read
+// at it has them.
+func (e *Engine) fill(j *journey, room int64) (adds int64) {
 	if j.outcome.From != e.Storage {
-		e.versions[e.Storage].Fill(j.at)
+		to := e.versions[e.Storage]
+		adds = to.Add(j.at)
+		if room = min(max(room, 0), crdschema.MostFilled); adds > room {
+			j.tooLarge(e.Storage, &crdschema.TooLarge{Version: e.Storage, Most: room})
+			return 0
+		}
+		if err := to.Fill(j.at); err != nil {
+			j.tooLarge(e.Storage, err)
+			return 0
+		}
 	}
 	j.there = j.at
+	return adds
 }
 
 // compare reports what a client of the object's own version reads otherwise than before.

@@ -49,7 +49,9 @@ func (f *Finder) Lacking(version string) []string {
 		if v.Coerce(witness, true) != nil {
 			continue
 		}
-		v.changed(witness, f.to, true, lacking.add)
+		if err := v.changed(witness, f.to, true, lacking.add); err != nil {
+			lacking.add(Path{More})
+		}
 	}
 	return slices.Sorted(maps.Keys(lacking.patterns))
 }
@@ -81,7 +83,7 @@ func (g *gathered) add(path Path) {
 
 // Lost are the fields that an object loses, as it is read at a version, sorted, as patterns of Lacking. A key that the
 // version's schema does not name, where it keeps such, is reported as it is. An object that the API server refuses to
-// convert loses nothing. The error is of an object that cannot be read so. It takes as long as the object is large:
+// convert loses nothing. The error is of an object that cannot be read so, or a *TooLarge. It takes as long as the object is large:
 // anybody may have written it.
 func (f *Finder) Lost(object map[string]any, version string) (patterns []string, err error) {
 	return f.LostFrom(runtime.DeepCopyJSON(object), version)
@@ -97,12 +99,20 @@ func (f *Finder) LostFrom(object map[string]any, version string) (patterns []str
 		return nil, err
 	}
 	lost := gathered{v: v}
-	v.changed(object, f.to, false, func(path Path) {
+	err = v.changed(object, f.to, false, func(path Path) {
 		if !v.IsDefault(object, path) {
 			lost.add(path)
 		}
 	})
-	return slices.Sorted(maps.Keys(lost.patterns)), nil
+	return slices.Sorted(maps.Keys(lost.patterns)), err
+}
+
+// Add is how many bytes of memory LostFrom takes for defaults of the storage version, about.
+func (f *Finder) Add(object map[string]any) int64 {
+	if f.to == nil {
+		return 0
+	}
+	return f.to.Add(object)
 }
 
 // pattern is a path without the keys and the indexes that the schema leaves open.

@@ -22,10 +22,11 @@ type Version struct {
 	// Internal is the same as the CRD has it.
 	Internal *apiextensions.JSONSchemaProps
 	keeps    bool // everything that the schema does not know
+	defaults *Defaults
 }
 
 // VersionOf is one of a CRD's versions. It is an error if the CRD does not have it, or if its schema is not structural: then it
-// cannot be told what the API server drops.
+// cannot be told what the API server drops. It is a *TooLarge if its defaults alone would make an object too large.
 func VersionOf(crd *apiextensionsv1.CustomResourceDefinition, name string) (*Version, error) {
 	v := &Version{keeps: crd.Spec.PreserveUnknownFields}
 	schema, err := apihelpers.GetSchemaForVersion(crd, name)
@@ -48,7 +49,11 @@ func VersionOf(crd *apiextensionsv1.CustomResourceDefinition, name string) (*Ver
 		return nil, fmt.Errorf("the schema of %s is not structural: %w", name, err)
 	}
 	v.Schema = v.Schema.DeepCopy() // its defaults belong to the CRD
-	return v, defaulting.PruneDefaults(v.Schema)
+	if err := defaulting.PruneDefaults(v.Schema); err != nil {
+		return nil, err
+	}
+	v.defaults, err = DefaultsOf(v.Schema, name)
+	return v, err
 }
 
 // Coerced is an object as the API server has it when it has decoded or converted it. It lacks what the version does not
@@ -79,38 +84,41 @@ func (v *Version) Coerce(object map[string]any, drop bool) error {
 	return nil
 }
 
-// Read is an object as the API server has it when it has read it from the storage at the version: with defaults filled in.
+// Read is an object as the API server has it when it has read it from the storage at the version: with defaults filled in. The error is a
+// *TooLarge if there is no memory for them.
 func (v *Version) Read(object map[string]any) (map[string]any, error) {
 	as, err := v.Coerced(object, true)
-	if err == nil {
-		v.Fill(as)
+	if err != nil {
+		return nil, err
 	}
-	return as, err
+	return as, v.Fill(as)
 }
 
-// Fill fills in defaults.
-func (v *Version) Fill(object map[string]any) {
-	if v.Schema != nil {
-		defaulting.Default(object, v.Schema)
-	}
-}
+// Fill fills in defaults. The error is a *TooLarge, and then nothing is filled in.
+func (v *Version) Fill(object map[string]any) error { return v.defaults.Fill(object) }
+
+// Add is how many bytes of memory Fill would add to an object.
+func (v *Version) Add(object map[string]any) int64 { return v.defaults.Add(object) }
 
 // changed hands over the paths at which an object, as it is known at a version, loses a value or has another one when it is stored at
 // another version. A path is good until the next one comes. A null that is as good as absent is not lost, but it is another value where a
 // default takes its place. Metadata of embedded objects that are none there are dropped, or the API server refuses to convert the
-// object: then nothing changes.
-func (v *Version) changed(known map[string]any, to *Version, drop bool, take func(Path)) {
+// object: then nothing changes. The error is a *TooLarge.
+func (v *Version) changed(known map[string]any, to *Version, drop bool, take func(Path)) error {
 	stored, err := to.Coerced(known, drop)
 	if err != nil {
-		return
+		return nil //nolint:nilerr // the object stays as it is
 	}
-	to.Fill(stored)
+	if err := to.Fill(stored); err != nil {
+		return err
+	}
 	lost := func(p Path) {
 		if !v.IsAbsent(known, p) {
 			take(p)
 		}
 	}
 	(&comparison{lost: lost, changed: take, added: func(Path) {}}).values(nil, known, stored)
+	return nil
 }
 
 // IsAbsent reports whether what lies at a path is null and as good as not there. It is not where null keeps a default away, nor where
@@ -138,7 +146,11 @@ func (v *Version) IsDefault(object map[string]any, p Path) bool {
 	if _, item := p[last].(int); item {
 		return false
 	}
-	one := &Version{Schema: along(v.Schema, p), keeps: v.keeps}
+	if v.defaults != nil && v.defaults.adds.below(p).to(At(object, p)) > MostFilled {
+		return false
+	}
+	schema := along(v.Schema, p)
+	one := &Version{Schema: schema, keeps: v.keeps, defaults: &Defaults{schema: schema}}
 	was, err := one.Read(only(p, At(object, p)))
 	if err != nil {
 		return false

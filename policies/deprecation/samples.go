@@ -68,7 +68,9 @@ func (s Sample) invalid(engine *conversion.Engine, version string) []Violation {
 		says = append(says, fmt.Sprintf("%s does not have %s, which the API server drops: %s", version, words.Count(len(unknown), "field"), words.Few(unknown, mostNamed)))
 	}
 	if !s.Fragment {
-		reads.Fill(known)
+		if err := reads.Fill(known); err != nil {
+			return s.warns(version, err.Error(), nil)
+		}
 		if problems := conversion.Said(engine.Problems(context.Background(), version, known)); len(problems) > 0 {
 			says = append(says, "the API server refuses it: "+words.FewClauses(problems, mostNamed))
 		}

@@ -43,6 +43,11 @@ func (t *Target) objectionTo(object map[string]any, from string, patch bool) str
 	if lost := without(to.pruned(object), old.pruned(object)); len(lost) > 0 { // what is not kept now, either, is no loss
 		return fmt.Sprintf("%s does not know %s, and would drop %s without a word", t.To, strings.Join(lost, ", "), words.Agree(len(lost), "it", "them"))
 	}
+	for _, v := range []*version{old, to} {
+		if err := v.fits(object); err != nil {
+			return err.Error()
+		}
+	}
 	if refused := without(to.refusals(object, patch), old.refusals(object, patch)); len(refused) > 0 {
 		return "the API server would refuse it at " + t.To + ": " + refused[0]
 	}
@@ -114,6 +119,14 @@ func defaulted(object map[string]any, schema *structural.Structural) map[string]
 	defaulting.Default(filled, schema)
 	defaulting.PruneNonNullableNullsWithoutDefaults(filled, schema)
 	return filled
+}
+
+// fits is the error of an object that would be too large with all defaults.
+func (v *version) fits(object map[string]any) error {
+	if v == nil {
+		return nil
+	}
+	return v.defaults.Fit(object)
 }
 
 // difference is where two values are not the same, and what a manifest has written there. Each may be absent.

@@ -10,6 +10,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+
+	"github.com/moult-dev/moult/policies/crdschema"
 )
 
 // Plan is what manifests are to become, by their group and kind.
@@ -29,6 +31,7 @@ type Target struct {
 // version is one entry of spec.versions, with its schema; nil if it has none or keeps what it does not know.
 type version struct {
 	schema    *structural.Structural
+	defaults  *crdschema.Defaults
 	validator validation.SchemaValidator
 	hasStatus bool
 }
@@ -69,6 +72,9 @@ func versionOf(v *apiextensionsv1.CustomResourceDefinitionVersion, keepsAll bool
 		return nil, err
 	}
 	if known.schema, err = structural.NewStructural(internal); err != nil {
+		return nil, err
+	}
+	if known.defaults, err = crdschema.DefaultsOf(known.schema, v.Name); err != nil {
 		return nil, err
 	}
 	known.validator, _, err = validation.NewSchemaValidator(internal)

@@ -11,12 +11,7 @@ const (
 func SizeOf(value any) (n int64) {
 	switch v := value.(type) {
 	case map[string]any:
-		n = headTakes
-		if len(v) > 8 {
-			n += fieldTakes * int64(len(v))
-		} else if len(v) > 0 {
-			n += groupTakes
-		}
+		n = headTakes + SizeOfFields(len(v))
 		for key, inner := range v {
 			n += int64(len(key)) + SizeOf(inner)
 		}
@@ -32,4 +27,12 @@ func SizeOf(value any) (n int64) {
 		n = 8
 	}
 	return n
+}
+
+// SizeOfFields is about what a mapping takes for so many fields, beside their names and values, in bytes.
+func SizeOfFields(fields int) int64 {
+	if fields > 8 {
+		return fieldTakes * int64(fields)
+	}
+	return groupTakes * int64(min(fields, 1))
 }
