@@ -48,7 +48,7 @@ func (o *objectScan) readMetadata(ctx context.Context) error {
 func (o *objectScan) metadata(ctx context.Context, item *metav1.PartialObjectMetadata) {
 	content := survivors.OfMetadata(&item.ObjectMeta)
 	if o.walker.NeedOf(o.Resource, content) != survivors.Whole {
-		o.walk(content, survivors.OnlyMetadata)
+		o.walkMetadata(ctx, content)
 		return
 	}
 	key := types.NamespacedName{Namespace: item.Namespace, Name: item.Name}
@@ -58,7 +58,7 @@ func (o *objectScan) metadata(ctx context.Context, item *metav1.PartialObjectMet
 			if err := whole.UnmarshalJSON(raw); err != nil {
 				return err
 			}
-			o.walk(whole.Object, survivors.Whole)
+			o.walk(whole.Object)
 			return nil
 		})
 	})
@@ -66,7 +66,7 @@ func (o *objectScan) metadata(ctx context.Context, item *metav1.PartialObjectMet
 	case err == nil:
 	case rewrite.IsAbsent(err): // deleted since; or else the version is removed
 	default:
-		o.walk(content, survivors.OnlyMetadata)
+		o.walkMetadata(ctx, content)
 		if o.failures++; o.failure == nil {
 			o.failure = err
 		}
@@ -78,7 +78,7 @@ func (o *objectScan) readWhole(ctx context.Context) error {
 	return o.pages(ctx, metav1.ListOptions{Limit: wholePerPage}, o.restart, func(ctx context.Context, opts metav1.ListOptions) (next string, err error) {
 		err = o.objects.Unpacking().TakePage(ctx, o.at, opts, wholePageBytes, func(page *unstructured.UnstructuredList) {
 			for i := range page.Items {
-				o.walk(page.Items[i].Object, survivors.Whole)
+				o.walk(page.Items[i].Object)
 				page.Items[i].Object = nil // the next may unpack as much as one may
 			}
 			o.tell(page.GetRemainingItemCount())
@@ -88,10 +88,28 @@ func (o *objectScan) readWhole(ctx context.Context) error {
 	})
 }
 
-func (o *objectScan) walk(content survivors.Content, need survivors.Need) {
+func (o *objectScan) walk(content survivors.Content) {
+	o.found(content, o.walker.Walk(o.Resource, content, survivors.Whole))
+}
+
+// walkMetadata takes room only for metadata in which much is packed. If the context ends before there is some, so does the look.
+func (o *objectScan) walkMetadata(ctx context.Context, content survivors.Content) {
+	found, isAll := o.walker.WalkAside(o.Resource, content)
+	if !isAll {
+		done, err := o.objects.Unpacking().Room(ctx, 0)
+		if err != nil {
+			return
+		}
+		defer done()
+		found = o.walker.Walk(o.Resource, content, survivors.OnlyMetadata)
+	}
+	o.found(content, found)
+}
+
+func (o *objectScan) found(content survivors.Content, references []survivors.Reference) {
 	o.n++
 	o.notice(o.GroupResource, content)
-	o.survey.Add(o.batch, o.walker.Walk(o.Resource, content, need))
+	o.survey.Add(o.batch, references)
 }
 
 func (o *objectScan) tell(remaining *int64) {

@@ -95,8 +95,20 @@ func (w *Walker) NeedOfAll(r Resource) Need {
 // Walk reads one object at all its places, and then everything else in it. Of an object of which there are only the metadata, it
 // looks at the places that need no more.
 func (w *Walker) Walk(r Resource, content Content, need Need) []Reference {
+	return w.walk(r, content, need, w.unpacked.Object())
+}
+
+// WalkAside is Walk of metadata for which the process has made no room. If not all is read, there is more packed in them than may be
+// unpacked so: they are to be walked through once there is room.
+func (w *Walker) WalkAside(r Resource, content Content) (found []Reference, isAll bool) {
+	budget := w.unpacked.Aside()
+	found = w.walk(r, content, OnlyMetadata, budget)
+	return found, !budget.IsRefused()
+}
+
+func (w *Walker) walk(r Resource, content Content, need Need, budget *unpacking.Budget) []Reference {
 	m := metadataOf(content)
-	v := &visit{Walker: w, metadata: m, content: content, object: ObjectRef{Resource: r.String(), Namespace: m.namespace, Name: m.name}, budget: w.unpacked.Object(), seen: map[string]bool{}, kept: map[Reference]bool{}, answered: map[string]bool{}}
+	v := &visit{Walker: w, metadata: m, content: content, object: ObjectRef{Resource: r.String(), Namespace: m.namespace, Name: m.name}, budget: budget, seen: map[string]bool{}, kept: map[Reference]bool{}, answered: map[string]bool{}}
 	for _, p := range w.PlacesOf(r) {
 		switch {
 		case need != Whole && !p.Metadata:

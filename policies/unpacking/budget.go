@@ -18,6 +18,8 @@ var ErrUsedUp = errors.New("it is not unpacked, since large objects before it ha
 const (
 	// mostHeld is what may be held of one object at a time.
 	mostHeld = 64 << 20
+	// mostAside is what may be held of an object that takes no room of its process for it.
+	mostAside = 4 << 20
 	// mostOfObject is what may be unpacked of one object in all, one part after the other.
 	mostOfObject = 256 << 20
 	// ordinary is what an object may have unpacked without drawing from what the whole look may.
@@ -37,6 +39,11 @@ func (l *Look) Object() *Budget {
 	return &Budget{look: l, left: mostOfObject}
 }
 
+// Aside is the budget of the next object for which its process has no room yet. What it refuses may fit in an Object.
+func (l *Look) Aside() *Budget {
+	return &Budget{look: l, left: mostOfObject, reserved: mostHeld - mostAside}
+}
+
 // One is the budget of an object that is no part of a look.
 func One() *Budget { return NewLook().Object() }
 
@@ -45,12 +52,23 @@ type Budget struct {
 	look *Look
 	// held is what is unpacked now, kept what stays until the object is done with, and left what may still be unpacked.
 	held, kept, left int64
+	// reserved is what of mostHeld is not to be had.
+	reserved  int64
+	isRefused bool
+}
+
+// IsRefused reports whether something was not to be had of the budget.
+func (b *Budget) IsRefused() bool { return b.isRefused }
+
+func (b *Budget) refuse(err error) error {
+	b.isRefused = true
+	return err
 }
 
 // Hold draws what is about to be allocated, and is held until it is let go of.
 func (b *Budget) Hold(bytes int64) error {
-	if b.held+b.kept+bytes > mostHeld {
-		return ErrTooLarge
+	if b.held+b.kept+bytes > mostHeld-b.reserved {
+		return b.refuse(ErrTooLarge)
 	}
 	b.held += bytes
 	return b.Work(bytes)
@@ -58,8 +76,8 @@ func (b *Budget) Hold(bytes int64) error {
 
 // Keep draws what is about to be allocated, and stays until the object is done with.
 func (b *Budget) Keep(bytes int64) error {
-	if b.held+b.kept+bytes > mostHeld {
-		return ErrTooLarge
+	if b.held+b.kept+bytes > mostHeld-b.reserved {
+		return b.refuse(ErrTooLarge)
 	}
 	b.kept += bytes
 	return nil
@@ -69,14 +87,14 @@ func (b *Budget) Keep(bytes int64) error {
 func (b *Budget) Work(bytes int64) error {
 	if b.left < bytes {
 		b.left = 0
-		return ErrTooLarge
+		return b.refuse(ErrTooLarge)
 	}
 	before := max(0, mostOfObject-ordinary-b.left)
 	b.left -= bytes
 	beyond := max(0, mostOfObject-ordinary-b.left) - before
 	if b.look.left < beyond {
 		b.left = 0
-		return ErrUsedUp
+		return b.refuse(ErrUsedUp)
 	}
 	b.look.left -= beyond
 	return nil
