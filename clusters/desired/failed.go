@@ -11,6 +11,7 @@ import (
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/desired/madeof"
+	"github.com/moult-dev/moult/clusters/desired/rights"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -27,23 +28,34 @@ func (f *follower) failed(u *delivery.Unit, dir string) {
 	f.widenIfLeading(f.hiddenOf(u), dir)
 }
 
-// decidesNothingIn is decidesNothing of manifests in a folder. Beside a role that makes CRDs, programs decide, too.
+// decidesNothingIn is decidesNothing of manifests in a folder. Beside a role that makes CRDs, programs decide, too: those that a binding gives it to,
+// or all if none does.
 func (f *follower) decidesNothingIn(dir string) func(*delivery.Object) bool {
-	grants := slices.ContainsFunc(render.Local(dir, f.tree.Root), func(path string) bool {
-		return slices.ContainsFunc(files.In(path), func(file string) bool {
+	var read []*delivery.Object
+	grants := false
+	for _, path := range render.Local(dir, f.tree.Root) {
+		for _, file := range files.In(path) {
 			content, err := render.ReadRegular(file)
-			return err == nil && detect.GrantsCRDs(content)
-		})
-	})
+			if err != nil || !detect.GrantsCRDs(content) && !bytes.Contains(content, []byte("ClusterRoleBinding")) {
+				continue
+			}
+			grants = grants || detect.GrantsCRDs(content)
+			if manifests, err := render.Stream(file, bytes.NewReader(content)); err == nil {
+				read = append(read, manifests.Objects...)
+			}
+		}
+	}
+	r := rights.Of(objectsOf(f.cluster, read...))
 	return func(object *delivery.Object) bool {
-		return decidesNothing(object) && (!grants || !runs(object))
+		return decidesNothing(object) && !mayMakeCRDs(object, r, grants)
 	}
 }
 
-// runs reports whether an object has containers.
-func runs(object *delivery.Object) bool {
+// mayMakeCRDs reports whether an object runs a program that may make CRDs, if that is granted, or may be.
+func mayMakeCRDs(object *delivery.Object, r *rights.Rights, granted bool) bool {
 	for _, value := range crdschema.Each(object.Object) {
-		if content, _ := value.(map[string]any); content["containers"] != nil {
+		content, _ := value.(map[string]any)
+		if content["containers"] != nil && (granted && r.AreNone() || r.RoleOf("", accountOf(delivery.Wrap(content)), true) != "") {
 			return true
 		}
 	}

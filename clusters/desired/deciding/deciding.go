@@ -56,6 +56,9 @@ func Of(object *delivery.Object) map[string]any {
 			unstructured.RemoveNestedField(content, around...)
 		}
 	}
+	if replicas, isNumber := object.Field("spec", "replicas").(int64); isNumber && replicas > 0 && object.GroupVersionKind().Group == "apps" {
+		unstructured.RemoveNestedField(content, "spec", "replicas")
+	}
 	if group := object.GroupVersionKind().Group; strings.HasSuffix(group, ".toolkit.fluxcd.io") {
 		content["apiVersion"] = group // each version of Flux' own says the same
 	}

@@ -53,6 +53,11 @@ var Installer = func() *regexp.Regexp {
 	return regexp.MustCompile(`apiVersion` + isValue + `(` + strings.Join(words.Of(groups, regexp.QuoteMeta), "|") + `)/`)
 }()
 
+// Subscribes reports whether a file may hold what has the Operator Lifecycle Manager install an operator.
+func Subscribes(content []byte) bool {
+	return bytes.Contains(content, []byte("operators.coreos.com/")) && bytes.Contains(content, []byte("kind: Subscription"))
+}
+
 // MayDeliver reports whether what cannot be read may make Flux or Argo CD apply something. Argo's projects have many kinds that
 // do not, such as Rollouts and Workflows.
 func MayDeliver(content []byte) bool {

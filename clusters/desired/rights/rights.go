@@ -104,6 +104,9 @@ func makes(rule *delivery.Object) bool {
 	return canMake || slices.Contains(verbs, "delete") || slices.Contains(verbs, "*")
 }
 
+// AreNone reports whether no program is known to have any.
+func (r *Rights) AreNone() bool { return len(r.granted) == 0 }
+
 // RoleOf is the ClusterRole by which a program may make CRDs, empty if none is known. An empty namespace is any. EndsByItself: a Job has no
 // other use for the right to do all.
 func (r *Rights) RoleOf(namespace, account string, endsByItself bool) string {

@@ -36,7 +36,7 @@ func MayBeApplied(tree *repository.Tree, paths, failed []string) (unseen []deliv
 func mayInstall(file string, content []byte) bool {
 	read, err := render.Stream(file, bytes.NewReader(content))
 	if err != nil {
-		return detect.Installer.Match(content) || bytes.Contains(content, []byte("operators.coreos.com/"))
+		return detect.Installer.Match(content) || detect.Subscribes(content)
 	}
 	return detect.Installer.Match(content) || slices.ContainsFunc(read.Objects, kinds.Installs)
 }

@@ -186,7 +186,7 @@ func wiredKustomizations(t *files.Tree, folders []string, counts func(file strin
 // installsSomething reports whether a file may hold an object of Flux, Argo CD or something else that installs.
 func installsSomething(file string) bool {
 	content, err := render.ReadRegular(file)
-	return err == nil && (detect.Tool.Match(content) || detect.Installer.Match(content))
+	return err == nil && (detect.Tool.Match(content) || detect.Installer.Match(content) || detect.Subscribes(content))
 }
 
 // changes are files that are not as they were, and the folders around them.

@@ -22,6 +22,13 @@ func TestWhatFailsIsNotChangedByWhatDecidesAboutNoCRD(t *testing.T) {
 		return strings.Replace(release("1.0.0"), "spec: {", "spec: {interval: "+interval+", ", 1)
 	}
 	ofGit := strings.Replace(release("1.0.0"), "chart: widgets, version: 1.0.0", "chart: ./apps/other, sourceRef: {kind: GitRepository, name: flux-system}", 1)
+	const withMore = "resources: [crd.yaml, it.yaml, more.yaml, missing.yaml]\n"
+	web := func(version string) string {
+		return strings.NewReplacer("name: o", "name: web", "serviceAccountName: o, ", "", "1.0.0", version).Replace(anOperator)
+	}
+	replicas := func(n string) string {
+		return strings.Replace(anOperator, "spec: {template", "spec: {replicas: "+n+", template", 1)
+	}
 	configured := func(kind string) string {
 		return "nameReference: [{kind: " + kind + ", fieldSpecs: [{path: spec/it}]}]\n"
 	}
@@ -40,6 +47,10 @@ func TestWhatFailsIsNotChangedByWhatDecidesAboutNoCRD(t *testing.T) {
 		"an installer":                {broken, map[string]string{"it.yaml": release("1.0.0")}, map[string]string{"it.yaml": release("2.0.0")}, cli.ExitUnknown},
 		"a program":                   {broken, map[string]string{"it.yaml": anOperator}, map[string]string{"it.yaml": strings.Replace(anOperator, "1.0.0", "2.0.0", 1)}, cli.ExitDone},
 		"a program that makes CRDs":   {broken, map[string]string{"it.yaml": anOperator + mayMakeCRDs}, map[string]string{"it.yaml": strings.Replace(anOperator, "1.0.0", "2.0.0", 1) + mayMakeCRDs}, cli.ExitUnknown},
+		"a program beside one":        {withMore, map[string]string{"more.yaml": anOperator + mayMakeCRDs, "it.yaml": web("1.0.0")}, map[string]string{"it.yaml": web("2.0.0")}, cli.ExitDone},
+		"a program beside a role":     {withMore, map[string]string{"more.yaml": strings.TrimPrefix(aRole, "---\n"), "it.yaml": web("1.0.0")}, map[string]string{"it.yaml": web("2.0.0")}, cli.ExitUnknown},
+		"how many of it run":          {broken, map[string]string{"it.yaml": replicas("1") + mayMakeCRDs}, map[string]string{"it.yaml": replicas("2") + mayMakeCRDs}, cli.ExitDone},
+		"whether it runs":             {broken, map[string]string{"it.yaml": replicas("0") + mayMakeCRDs}, map[string]string{"it.yaml": replicas("1") + mayMakeCRDs}, cli.ExitUnknown},
 		"how often it looks":          {broken, map[string]string{"it.yaml": every("1m")}, map[string]string{"it.yaml": every("5m")}, cli.ExitDone},
 		"another name of it":          {broken, map[string]string{"it.yaml": release("1.0.0")}, map[string]string{"it.yaml": strings.Replace(release("1.0.0"), "name: widgets", "name: w", 1)}, cli.ExitUnknown},
 		"an installer elsewhere":      {broken, map[string]string{"it.yaml": every("1m"), "other/h.yaml": every("1m")}, map[string]string{"other/h.yaml": strings.Replace(every("1m"), "1.0.0", "2.0.0", 1)}, cli.ExitDone},
