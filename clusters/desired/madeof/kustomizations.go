@@ -33,7 +33,7 @@ type kustomizations struct {
 }
 
 // copying are the fields of a kustomization by which any manifest may decide about another.
-var copying = []string{"vars", "generators", "transformers", "validators"}
+var copying = []string{"vars", "transformers", "validators"}
 
 // kustomizationsOf are those among some files; nil if any manifest may decide about another, or if one of them cannot be read.
 func kustomizationsOf(t *files.Tree, all, referred []string) *kustomizations {
@@ -50,7 +50,7 @@ func kustomizationsOf(t *files.Tree, all, referred []string) *kustomizations {
 		k.fields[file] = fields
 		k.homes[filepath.Dir(file)] = homeOf(filepath.Dir(file), fields)
 		for field, value := range fields {
-			if slices.Contains(copying, field) || field == "configurations" && !k.configure(t, filepath.Dir(file), value) || field == "replacements" && !k.copies(t, file, value) {
+			if slices.Contains(copying, field) || field == "configurations" && !k.configure(t, filepath.Dir(file), value) || field == "replacements" && !k.copies(t, file, value) || field == "generators" && !k.generates(filepath.Dir(file), value) {
 				return nil
 			}
 			switch field {
@@ -83,6 +83,28 @@ func (k *kustomizations) copies(t *files.Tree, file string, replacements any) bo
 		for _, part := range render.Local(filepath.Dir(file), t.Root) {
 			k.others[part] = true
 		}
+	}
+	return true
+}
+
+// generates notes the files that generators name, which get no other manifests; false if they cannot be read.
+func (k *kustomizations) generates(dir string, generators any) bool {
+	list, _ := generators.([]any)
+	for _, one := range list {
+		name, _ := one.(string)
+		content, text, at := []byte(name), strings.Contains(name, "\n"), dir
+		if file := filepath.Join(dir, filepath.FromSlash(name)); !text {
+			read, err := render.ReadRegular(file)
+			if err != nil {
+				return false
+			}
+			content, at = read, filepath.Dir(file)
+		}
+		fields := map[string]any{}
+		if unpacking.Unmarshal(content, &fields) != nil {
+			return false
+		}
+		k.name(at, fields)
 	}
 	return true
 }

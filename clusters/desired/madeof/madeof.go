@@ -55,12 +55,13 @@ func Folders(t *files.Tree, dirs, referred []string, needNot func(*delivery.Obje
 			parts.Files = append(parts.Files, file)
 		case k.fields[file] == nil:
 			manifests := k.manifestsIn(t, file)
-			switch {
-			case manifests == nil:
+			if manifests == nil {
 				parts.Files = append(parts.Files, file)
-			case slices.ContainsFunc(manifests, func(o *delivery.Object) bool { return !needNot(o) }):
-				parts.Texts = append(parts.Texts, t.Relative(file)+" "+deciding.TextOf(manifests))
-			default:
+				continue
+			}
+			if text := k.textOf(manifests, needNot); text != "" {
+				parts.Texts = append(parts.Texts, t.Relative(file)+" "+text)
+			} else {
 				plain[file] = true
 			}
 		}
@@ -124,10 +125,25 @@ func (k *kustomizations) manifestsIn(t *files.Tree, file string) []*delivery.Obj
 	}
 	read, err := render.Stream(file, bytes.NewReader(content))
 	if err != nil || slices.ContainsFunc(read.Objects, func(object *delivery.Object) bool {
-		return slices.Contains(k.referred, object.GetKind()) || strings.ContainsAny(object.GetAPIVersion()+object.GetKind(), "${<")
+		return strings.ContainsAny(object.GetAPIVersion()+object.GetKind(), "${<")
 	}) {
 		return nil
 	}
 	t.Reads.File(file)
 	return read.Objects
+}
+
+// textOf is what counts of manifests: all of those that others are referred to, what decides about CRDs in others, and none of those that need not
+// be there. It is empty if none is.
+func (k *kustomizations) textOf(manifests []*delivery.Object, needNot func(*delivery.Object) bool) (text string) {
+	for _, object := range manifests {
+		switch {
+		case slices.Contains(k.referred, object.GetKind()):
+			all, _ := json.Marshal(object.Object) // it was read from YAML
+			text += string(all)
+		case !needNot(object):
+			text += deciding.TextOf([]*delivery.Object{object})
+		}
+	}
+	return text
 }

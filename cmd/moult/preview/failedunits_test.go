@@ -21,6 +21,9 @@ func TestWhatFailsIsNotChangedByWhatDecidesAboutNoCRD(t *testing.T) {
 	every := func(interval string) string {
 		return strings.Replace(release("1.0.0"), "spec: {", "spec: {interval: "+interval+", ", 1)
 	}
+	charts := func(host string) string {
+		return "---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: charts, namespace: widgets}\nspec: {url: 'https://" + host + "'}\n"
+	}
 	ofGit := strings.Replace(release("1.0.0"), "chart: widgets, version: 1.0.0", "chart: ./apps/other, sourceRef: {kind: GitRepository, name: flux-system}", 1)
 	const withMore = "resources: [crd.yaml, it.yaml, more.yaml, missing.yaml]\n"
 	web := func(version string) string {
@@ -37,35 +40,37 @@ func TestWhatFailsIsNotChangedByWhatDecidesAboutNoCRD(t *testing.T) {
 		base, head    map[string]string
 		code          int
 	}{
-		"a manifest":                  {broken, nil, map[string]string{"it.yaml": dashboard("y")}, cli.ExitDone},
-		"a manifest that comes":       {broken, nil, map[string]string{"kustomization.yaml": "resources: [crd.yaml, it.yaml, new.yaml, missing.yaml]\n", "new.yaml": strings.Replace(dashboard("x"), "name: it", "name: new", 1)}, cli.ExitDone},
-		"a manifest that goes":        {broken, nil, map[string]string{"kustomization.yaml": "resources: [crd.yaml, missing.yaml]\n"}, cli.ExitDone},
-		"its CRD":                     {broken, nil, map[string]string{"crd.yaml": without}, cli.ExitUnknown},
-		"a comment in its CRD":        {broken, nil, map[string]string{"crd.yaml": widgetsCRD + "# y\n"}, cli.ExitDone},
-		"its kustomization":           {broken, nil, map[string]string{"kustomization.yaml": "namespace: other\n" + broken}, cli.ExitUnknown},
-		"a manifest becomes a CRD":    {broken, nil, map[string]string{"it.yaml": strings.ReplaceAll(widgetsCRD, "idget", "adget")}, cli.ExitUnknown},
-		"an installer":                {broken, map[string]string{"it.yaml": release("1.0.0")}, map[string]string{"it.yaml": release("2.0.0")}, cli.ExitUnknown},
-		"a program":                   {broken, map[string]string{"it.yaml": anOperator}, map[string]string{"it.yaml": strings.Replace(anOperator, "1.0.0", "2.0.0", 1)}, cli.ExitDone},
-		"a program that makes CRDs":   {broken, map[string]string{"it.yaml": anOperator + mayMakeCRDs}, map[string]string{"it.yaml": strings.Replace(anOperator, "1.0.0", "2.0.0", 1) + mayMakeCRDs}, cli.ExitUnknown},
-		"a program beside one":        {withMore, map[string]string{"more.yaml": anOperator + mayMakeCRDs, "it.yaml": web("1.0.0")}, map[string]string{"it.yaml": web("2.0.0")}, cli.ExitDone},
-		"a program beside a role":     {withMore, map[string]string{"more.yaml": strings.TrimPrefix(aRole, "---\n"), "it.yaml": web("1.0.0")}, map[string]string{"it.yaml": web("2.0.0")}, cli.ExitUnknown},
-		"how many of it run":          {broken, map[string]string{"it.yaml": replicas("1") + mayMakeCRDs}, map[string]string{"it.yaml": replicas("2") + mayMakeCRDs}, cli.ExitDone},
-		"whether it runs":             {broken, map[string]string{"it.yaml": replicas("0") + mayMakeCRDs}, map[string]string{"it.yaml": replicas("1") + mayMakeCRDs}, cli.ExitUnknown},
-		"how often it looks":          {broken, map[string]string{"it.yaml": every("1m")}, map[string]string{"it.yaml": every("5m")}, cli.ExitDone},
-		"another name of it":          {broken, map[string]string{"it.yaml": release("1.0.0")}, map[string]string{"it.yaml": strings.Replace(release("1.0.0"), "name: widgets", "name: w", 1)}, cli.ExitUnknown},
-		"an installer elsewhere":      {broken, map[string]string{"it.yaml": every("1m"), "other/h.yaml": every("1m")}, map[string]string{"other/h.yaml": strings.Replace(every("1m"), "1.0.0", "2.0.0", 1)}, cli.ExitDone},
-		"its chart elsewhere":         {broken, map[string]string{"it.yaml": ofGit, "other/Chart.yaml": chartC, "other/crds/w.yaml": widgetsCRD}, map[string]string{"other/crds/w.yaml": without}, cli.ExitUnknown},
-		"what holds a CRD":            {broken, nil, map[string]string{"it.yaml": dashboard("|\n    " + strings.ReplaceAll(strings.ReplaceAll(widgetsCRD, "\n", "\n    "), "idget", "adget") + "\n#")}, cli.ExitUnknown},
-		"a command":                   {broken, nil, map[string]string{"it.yaml": dashboard("['sh', '-c', 'kubectl apply -f https://example.com/crds.yaml']")}, cli.ExitUnknown},
-		"values":                      {broken, map[string]string{"it.yaml": as("ConfigMap", "x")}, map[string]string{"it.yaml": as("ConfigMap", "y")}, cli.ExitUnknown},
-		"what a CRD may name":         {broken, map[string]string{"it.yaml": as("Service", "x")}, map[string]string{"it.yaml": as("Service", "y")}, cli.ExitUnknown},
-		"a patch":                     {broken + "patches: [{path: it.yaml, target: {kind: CustomResourceDefinition}}]\n", nil, map[string]string{"it.yaml": dashboard("y")}, cli.ExitUnknown},
-		"what may be copied":          {broken + "replacements: [{source: {kind: Dashboard}, targets: []}]\n", nil, map[string]string{"it.yaml": dashboard("y")}, cli.ExitUnknown},
-		"what may become another":     {broken + "patches: [{patch: x, options: {allowKindChange: true}}]\n", nil, map[string]string{"it.yaml": dashboard("y")}, cli.ExitUnknown},
-		"a kind that others refer to": {broken + "configurations: [c.yaml]\n", map[string]string{"c.yaml": configured("Dashboard")}, map[string]string{"it.yaml": dashboard("y")}, cli.ExitUnknown},
-		"and another":                 {broken + "configurations: [c.yaml]\n", map[string]string{"c.yaml": configured("Secret")}, map[string]string{"it.yaml": dashboard("y")}, cli.ExitDone},
-		"no configuration":            {broken + "configurations: [c.yaml]\n", nil, map[string]string{"it.yaml": dashboard("y")}, cli.ExitUnknown},
-		"no manifest":                 {broken, map[string]string{"it.yaml": "{{ x }}"}, map[string]string{"it.yaml": "{{ y }}"}, cli.ExitUnknown},
+		"a manifest":                   {broken, nil, map[string]string{"it.yaml": dashboard("y")}, cli.ExitDone},
+		"a manifest that comes":        {broken, nil, map[string]string{"kustomization.yaml": "resources: [crd.yaml, it.yaml, new.yaml, missing.yaml]\n", "new.yaml": strings.Replace(dashboard("x"), "name: it", "name: new", 1)}, cli.ExitDone},
+		"a manifest that goes":         {broken, nil, map[string]string{"kustomization.yaml": "resources: [crd.yaml, missing.yaml]\n"}, cli.ExitDone},
+		"its CRD":                      {broken, nil, map[string]string{"crd.yaml": without}, cli.ExitUnknown},
+		"a comment in its CRD":         {broken, nil, map[string]string{"crd.yaml": widgetsCRD + "# y\n"}, cli.ExitDone},
+		"its kustomization":            {broken, nil, map[string]string{"kustomization.yaml": "namespace: other\n" + broken}, cli.ExitUnknown},
+		"a manifest becomes a CRD":     {broken, nil, map[string]string{"it.yaml": strings.ReplaceAll(widgetsCRD, "idget", "adget")}, cli.ExitUnknown},
+		"an installer":                 {broken, map[string]string{"it.yaml": release("1.0.0")}, map[string]string{"it.yaml": release("2.0.0")}, cli.ExitUnknown},
+		"a program":                    {broken, map[string]string{"it.yaml": anOperator}, map[string]string{"it.yaml": strings.Replace(anOperator, "1.0.0", "2.0.0", 1)}, cli.ExitDone},
+		"a program that makes CRDs":    {broken, map[string]string{"it.yaml": anOperator + mayMakeCRDs}, map[string]string{"it.yaml": strings.Replace(anOperator, "1.0.0", "2.0.0", 1) + mayMakeCRDs}, cli.ExitUnknown},
+		"a program beside one":         {withMore, map[string]string{"more.yaml": anOperator + mayMakeCRDs, "it.yaml": web("1.0.0")}, map[string]string{"it.yaml": web("2.0.0")}, cli.ExitDone},
+		"a program beside a role":      {withMore, map[string]string{"more.yaml": strings.TrimPrefix(aRole, "---\n"), "it.yaml": web("1.0.0")}, map[string]string{"it.yaml": web("2.0.0")}, cli.ExitUnknown},
+		"how many of it run":           {broken, map[string]string{"it.yaml": replicas("1") + mayMakeCRDs}, map[string]string{"it.yaml": replicas("2") + mayMakeCRDs}, cli.ExitDone},
+		"whether it runs":              {broken, map[string]string{"it.yaml": replicas("0") + mayMakeCRDs}, map[string]string{"it.yaml": replicas("1") + mayMakeCRDs}, cli.ExitUnknown},
+		"how often it looks":           {broken, map[string]string{"it.yaml": every("1m")}, map[string]string{"it.yaml": every("5m")}, cli.ExitDone},
+		"how often, beside its charts": {broken, map[string]string{"it.yaml": every("1m") + charts("example.com")}, map[string]string{"it.yaml": every("5m") + charts("example.com")}, cli.ExitDone},
+		"the charts beside it":         {broken, map[string]string{"it.yaml": every("1m") + charts("example.com")}, map[string]string{"it.yaml": every("1m") + charts("example.org")}, cli.ExitUnknown},
+		"another name of it":           {broken, map[string]string{"it.yaml": release("1.0.0")}, map[string]string{"it.yaml": strings.Replace(release("1.0.0"), "name: widgets", "name: w", 1)}, cli.ExitUnknown},
+		"an installer elsewhere":       {broken, map[string]string{"it.yaml": every("1m"), "other/h.yaml": every("1m")}, map[string]string{"other/h.yaml": strings.Replace(every("1m"), "1.0.0", "2.0.0", 1)}, cli.ExitDone},
+		"its chart elsewhere":          {broken, map[string]string{"it.yaml": ofGit, "other/Chart.yaml": chartC, "other/crds/w.yaml": widgetsCRD}, map[string]string{"other/crds/w.yaml": without}, cli.ExitUnknown},
+		"what holds a CRD":             {broken, nil, map[string]string{"it.yaml": dashboard("|\n    " + strings.ReplaceAll(strings.ReplaceAll(widgetsCRD, "\n", "\n    "), "idget", "adget") + "\n#")}, cli.ExitUnknown},
+		"a command":                    {broken, nil, map[string]string{"it.yaml": dashboard("['sh', '-c', 'kubectl apply -f https://example.com/crds.yaml']")}, cli.ExitUnknown},
+		"values":                       {broken, map[string]string{"it.yaml": as("ConfigMap", "x")}, map[string]string{"it.yaml": as("ConfigMap", "y")}, cli.ExitUnknown},
+		"what a CRD may name":          {broken, map[string]string{"it.yaml": as("Service", "x")}, map[string]string{"it.yaml": as("Service", "y")}, cli.ExitUnknown},
+		"a patch":                      {broken + "patches: [{path: it.yaml, target: {kind: CustomResourceDefinition}}]\n", nil, map[string]string{"it.yaml": dashboard("y")}, cli.ExitUnknown},
+		"what may be copied":           {broken + "replacements: [{source: {kind: Dashboard}, targets: []}]\n", nil, map[string]string{"it.yaml": dashboard("y")}, cli.ExitUnknown},
+		"what may become another":      {broken + "patches: [{patch: x, options: {allowKindChange: true}}]\n", nil, map[string]string{"it.yaml": dashboard("y")}, cli.ExitUnknown},
+		"a kind that others refer to":  {broken + "configurations: [c.yaml]\n", map[string]string{"c.yaml": configured("Dashboard")}, map[string]string{"it.yaml": dashboard("y")}, cli.ExitUnknown},
+		"and another":                  {broken + "configurations: [c.yaml]\n", map[string]string{"c.yaml": configured("Secret")}, map[string]string{"it.yaml": dashboard("y")}, cli.ExitDone},
+		"no configuration":             {broken + "configurations: [c.yaml]\n", nil, map[string]string{"it.yaml": dashboard("y")}, cli.ExitUnknown},
+		"no manifest":                  {broken, map[string]string{"it.yaml": "{{ x }}"}, map[string]string{"it.yaml": "{{ y }}"}, cli.ExitUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{}

@@ -72,7 +72,8 @@ func TestWhatCannotBeHadHidesOnlyItself(t *testing.T) {
 		"another chart of its name":    {helm, nil, files{"charts/it/Chart.yaml": "name: it\n"}, changes},
 		"what a transformer reads":     {remote + "transformers: ['{apiVersion: builtin, kind: PatchTransformer, metadata: {name: p}, path: p.yaml, target: {kind: X}}']\n", files{"p.yaml": "[{op: add, path: /x, value: 1}]"}, files{"p.yaml": "[{op: add, path: /x, value: 2}]"}, changes},
 		"the chart of a generator":     {generated, files{"g.yaml": inflated, "charts/it/crds/it.yaml": dashboard}, files{"g.yaml": inflated, "charts/it/crds/it.yaml": other}, changes},
-		"what a plug-in may read":      {generated, nil, files{"it.yaml": other}, changes},
+		"what a plug-in names":         {generated, files{"g.yaml": strings.Replace(plugin, "secret", "it", 1)}, files{"it.yaml": other}, changes},
+		"a manifest beside a plug-in":  {generated, nil, files{"it.yaml": other}, same},
 		"a version beside a plug-in":   {generated, nil, files{"crd.yaml": less}, named},
 		"the file of a plug-in":        {generated, nil, files{"secret.yaml": "x: 2\n"}, changes},
 	} {
