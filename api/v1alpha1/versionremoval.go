@@ -212,6 +212,11 @@ type StoredAtStatus struct {
 	// +listType=atomic
 	// +optional
 	Versions []string `json:"versions,omitempty"`
+	// Complete is set if a proof has shown that there are no others, and each change
+	// was seen since.
+	//
+	// +optional
+	Complete bool `json:"complete,omitempty"`
 }
 
 // ProgressStatus counts objects.

@@ -36,7 +36,7 @@ func TestObjectsThatCouldNotBeDeletedHoldTheGate(t *testing.T) {
 }
 
 // allAtV1 is that all objects are proved, and lefts are those of a CRD that has gone.
-var allAtV1, lefts = &v1alpha1.StoredAtStatus{UID: v1.UID, Generation: v1.Generation, Versions: []string{v1.StorageVersion}}, &v1alpha1.StoredAtStatus{UID: "former", Generation: 1, Versions: anyVersion}
+var allAtV1, lefts = &v1alpha1.StoredAtStatus{UID: v1.UID, Generation: v1.Generation, Versions: []string{v1.StorageVersion}, Complete: true}, &v1alpha1.StoredAtStatus{UID: "former", Generation: 1, Versions: anyVersion}
 
 func remembers(s *Situation) {
 	v := Judge(*s)
@@ -122,6 +122,15 @@ func TestACRDThatGoesUnprovedHoldsTheGate(t *testing.T) {
 		"proved, and paused":               {steps: []func(*Situation){func(s *Situation) { s.Paused = true }, goes, func(s *Situation) { s.Paused = false }, gone}, says: []string{v1alpha1.ReasonPaused, v1alpha1.ReasonPaused, going, nothing}},
 		"proved, by the process before":    {steps: []func(*Situation){still, restarted, goes, gone}, says: []string{safe, v1alpha1.ReasonMigrating, going, nothing}},
 		"proved, and nothing looks":        {steps: []func(*Situation){still, held, goes, gone}, says: []string{safe, v1alpha1.ReasonPaused, going, nothing}},
+		"proved, and changed to where nothing looks": {
+			steps: []func(*Situation){still, func(s *Situation) {
+				again(s)
+				held(s)
+				s.Migration.Subject, s.Migration.Evidence = s.CRD.Subject, plan.Evidence{}
+			}, goes, gone},
+			says: []string{safe, v1alpha1.ReasonPaused, going, nothing},
+		},
+		"proved, changed, and not looked at yet": {steps: []func(*Situation){still, again, goes, gone}, says: []string{safe, v1alpha1.ReasonMigrating, going, nothing}},
 		"proved, and another process may not look": {
 			steps: []func(*Situation){still, func(s *Situation) { s.Migration.Evidence.Proved = false; held(s) }, goes, gone},
 			says:  []string{safe, v1alpha1.ReasonPaused, going, nothing},
@@ -217,7 +226,7 @@ func TestAStatusOfAnOlderMoultIsUnderstood(t *testing.T) {
 	g.Expect(as(v1alpha1.ReasonNothingStored, same)).To(Equal(Record{v1alpha1.ReasonNothingStored, &v1alpha1.StoredAtStatus{}}))
 	g.Expect(as(v1alpha1.ReasonSafeToRemove, func(s *v1alpha1.VersionRemovalStatus) {
 		s.Proof = &v1alpha1.ProofStatus{UID: "u", Generation: 3, StorageVersion: "v1"}
-	}).StoredAt).To(Equal(&v1alpha1.StoredAtStatus{UID: "u", Generation: 3, Versions: []string{"v1"}}))
+	}).StoredAt).To(Equal(&v1alpha1.StoredAtStatus{UID: "u", Generation: 3, Versions: []string{"v1"}, Complete: true}))
 	for reason, leaves := range map[string]bool{v1alpha1.ReasonObjectsFailed: true, v1alpha1.ReasonDeletionUnproved: true, v1alpha1.ReasonMigrating: true, v1alpha1.ReasonNothingStored: false} {
 		g.Expect(as(reason, same).MayLeave(asked)).To(Equal(leaves), reason)
 	}

@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"math"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -31,7 +30,7 @@ func RecordOf(removal *v1alpha1.VersionRemoval) (r Record) {
 	case r.Before == v1alpha1.ReasonNothingStored:
 		r.StoredAt = &v1alpha1.StoredAtStatus{}
 	case proof != nil:
-		r.StoredAt = &v1alpha1.StoredAtStatus{UID: proof.UID, Generation: proof.Generation, Versions: []string{proof.StorageVersion}}
+		r.StoredAt = &v1alpha1.StoredAtStatus{UID: proof.UID, Generation: proof.Generation, Versions: []string{proof.StorageVersion}, Complete: true}
 	case r.Before == v1alpha1.ReasonDeletionFailed, r.Before == v1alpha1.ReasonDeletionUnproved, r.Before == v1alpha1.ReasonObjectsFailed:
 		r.StoredAt = &v1alpha1.StoredAtStatus{Versions: anyVersion}
 	}
@@ -58,10 +57,11 @@ func mayBeAt(stored, versions []string) bool {
 // Learn is what one that is new learns of the others of its CRD. If the CRD has gone, what one of them does not know may be left.
 func Learn(others []Record, gone bool) Record {
 	var learnt v1alpha1.StoredAtStatus
-	isLearnt := false
+	isLearnt, isComplete := false, true
 	for _, other := range others {
 		switch known := other.StoredAt; {
 		case known != nil:
+			isComplete = isComplete && (known.Complete || known.UID == "")
 			if known.Generation > learnt.Generation {
 				learnt.UID, learnt.Generation = known.UID, known.Generation
 			}
@@ -75,7 +75,7 @@ func Learn(others []Record, gone bool) Record {
 	if !isLearnt {
 		return Record{}
 	}
-	learnt.Versions = shortest(learnt.Versions)
+	learnt.Versions, learnt.Complete = shortest(learnt.Versions), isComplete && learnt.UID != ""
 	return Record{StoredAt: &learnt}
 }
 
@@ -90,8 +90,9 @@ func shortest(versions []string) []string {
 }
 
 // storedAt is at which versions objects may be stored by now. Objects are written at the storage version alone, but what was written before Moult
-// saw the CRD may be at any version that it has, or gets back. Until a proof, nothing is taken away: objects may be left of a CRD that
-// was there before. One that goes is not looked at any more, and to delete it a second time is one generation more.
+// saw the CRD may be at any version that it has, or gets back. Only after a proof all versions are known, as long as each change is seen. Nothing
+// else takes one away: objects may be left of a CRD that was there before. One that goes is not looked at any more, and to
+// delete it a second time is one generation more.
 // https://github.com/kubernetes/apiserver/blob/master/pkg/registry/generic/registry/store.go (markAsDeleting)
 func (s Situation) storedAt() *v1alpha1.StoredAtStatus {
 	known := s.StoredAt
@@ -102,9 +103,10 @@ func (s Situation) storedAt() *v1alpha1.StoredAtStatus {
 		return known
 	}
 	is := &v1alpha1.StoredAtStatus{UID: s.CRD.UID, Generation: s.CRD.Generation}
+	isNext := known != nil && known.UID == is.UID && (known.Generation == is.Generation || known.Generation == is.Generation-1)
 	switch {
 	case !s.CRD.Deleting && s.provedAsItIs():
-		is.Versions = []string{s.CRD.StorageVersion}
+		is.Versions, is.Complete = []string{s.CRD.StorageVersion}, true
 		return is
 	case s.Migration != nil && s.Migration.FailedBy[plan.Unreadable] > 0:
 		is.Versions = anyVersion
@@ -113,12 +115,8 @@ func (s Situation) storedAt() *v1alpha1.StoredAtStatus {
 		is.Versions = slices.Clone(known.Versions)
 	}
 	is.Versions = append(is.Versions, s.CRD.StorageVersion)
-	since := int64(math.MaxInt64) // changes that were not seen, of another CRD any number
-	if known != nil && known.UID == is.UID {
-		since = is.Generation - known.Generation
-	}
-	isAsKnown := since == 0 && (s.CRD.Deleting || !s.isProving()) || since == 1 && s.CRD.Deleting
-	if !isAsKnown {
+	is.Complete = isNext && known.Complete && (s.CRD.Deleting || !s.isProving())
+	if !is.Complete && !(isNext && s.CRD.Deleting) {
 		is.Versions = slices.Concat(is.Versions, s.names(), s.CRD.StoredVersions)
 	}
 	is.Versions = shortest(is.Versions)
