@@ -116,7 +116,7 @@ func (s Situation) storedAt() *v1alpha1.StoredAtStatus {
 	}
 	is.Versions = append(is.Versions, s.CRD.StorageVersion)
 	is.Complete = isNext && known.Complete && (s.CRD.Deleting || !s.isProving())
-	if !is.Complete && !(isNext && s.CRD.Deleting) {
+	if isKept := is.Complete || isNext && s.CRD.Deleting; !isKept {
 		is.Versions = slices.Concat(is.Versions, s.names(), s.CRD.StoredVersions)
 	}
 	is.Versions = shortest(is.Versions)
