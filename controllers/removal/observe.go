@@ -41,7 +41,7 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	if err != nil && !gone {
 		return nil, s, err
 	}
-	if s.Before == "" {
+	if s.Before == "" && s.StoredAt == nil {
 		if s.Record, err = r.beside(ctx, removal, gone, from); err != nil {
 			return nil, s, err
 		}

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -20,11 +21,12 @@ type Record struct {
 
 // RecordOf reads the status of a VersionRemoval. An older Moult has left the proof and the reason alone.
 func RecordOf(removal *v1alpha1.VersionRemoval) (r Record) {
+	r.StoredAt = removal.Status.StoredAt
 	ready := meta.FindStatusCondition(removal.Status.Conditions, "Ready")
 	if ready == nil {
 		return r
 	}
-	r = Record{Before: ready.Reason, StoredAt: removal.Status.StoredAt}
+	r.Before = ready.Reason
 	switch proof := removal.Status.Proof; {
 	case r.StoredAt != nil:
 	case r.Before == v1alpha1.ReasonNothingStored:
@@ -116,6 +118,10 @@ func (s Situation) storedAt() *v1alpha1.StoredAtStatus {
 	}
 	is.Versions = append(is.Versions, s.CRD.StorageVersion)
 	is.Complete = isNext && known.Complete && (s.CRD.Deleting || !s.isProving())
+	if !is.Complete && strings.HasPrefix(s.CRD.DeletionFailed, notDeleted) {
+		is.Versions = anyVersion // it may be why
+		return is
+	}
 	if isKept := is.Complete || isNext && s.CRD.Deleting; !isKept {
 		is.Versions = slices.Concat(is.Versions, s.names(), s.CRD.StoredVersions)
 	}

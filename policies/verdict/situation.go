@@ -102,12 +102,15 @@ func Describe(crd *apiextensionsv1.CustomResourceDefinition, labelKey string, gr
 // https://github.com/kubernetes/apiextensions-apiserver/blob/master/pkg/controller/finalizer/crd_finalizer.go
 func deletionFailedOf(crd *apiextensionsv1.CustomResourceDefinition) string {
 	for _, c := range crd.Status.Conditions {
-		if crd.DeletionTimestamp != nil && c.Type == apiextensionsv1.Terminating && (c.Reason == "InstanceDeletionFailed" || c.Reason == "InstanceDeletionCheck") {
+		if crd.DeletionTimestamp != nil && c.Type == apiextensionsv1.Terminating && (c.Reason == notDeleted || c.Reason == "InstanceDeletionCheck") {
 			return c.Reason + ": " + c.Message
 		}
 	}
 	return ""
 }
+
+// notDeleted is the API server's reason where it could not delete an object of a CRD, or not read it.
+const notDeleted = "InstanceDeletionFailed"
 
 // whyNotDeleted is why the CRD's objects are not deleted with it, empty if nothing is known to be in the way. With each attempt the API server
 // takes back what it said of the one before, so what failed once counts until the CRD is there to stay.

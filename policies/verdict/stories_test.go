@@ -153,6 +153,8 @@ func (w *world) answers() (wrong string) {
 		g.Record = Record{v.Reason, v.StoredAt}
 		g.know = slices.DeleteFunc(g.know, func(version string) bool { return !slices.Contains(w.etcd, version) })
 		switch {
+		case w.crd != nil && w.crd.DeletionFailed != "":
+			g.saw = w.etcd
 		case w.crd != nil && w.crd.Deleting:
 			g.saw = words.Distinct(append(g.saw, w.crd.StorageVersion))
 		case w.crd != nil:
