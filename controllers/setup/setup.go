@@ -194,11 +194,19 @@ func Woken[T any](news <-chan T, ask func(context.Context, T) []ctrl.Request) so
 	})
 }
 
+// limiter has what failed tried again, soon at first and every half minute for as long as that lasts. The library's own would wait up to a quarter of
+// an hour once the API server is well again, and a gate would say meanwhile what was true before.
+func limiter() workqueue.TypedRateLimiter[ctrl.Request] {
+	const soonest, latest = 5 * time.Millisecond, 30 * time.Second
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](soonest, latest)
+}
+
 // Controller has the manager run a reconciler, which the sources wake.
 func Controller(mgr manager.Manager, name string, opts controller.Options, sources ...source.Source) error {
 	skip := true // two managers may live in one process
 	opts.SkipNameValidation = &skip
 	opts.CacheSyncTimeout = 10 * time.Minute // a list of a thousand large CRDs, from a busy API server
+	opts.RateLimiter = limiter()
 	if opts.NewQueue == nil {
 		ranked := false // the ranked queue can leave goroutines behind when it is shut down (controller-runtime v0.24.1, priorityqueue.go)
 		opts.UsePriorityQueue = &ranked

@@ -116,7 +116,7 @@ func TestACRDThatGoesUnprovedHoldsTheGate(t *testing.T) {
 		"changed to and fro as it went":                {steps: []func(*Situation){still, goes, func(s *Situation) { again(s); again(s) }, gone}, says: []string{safe, going, unproved, unproved}},
 		"removed, and back as it goes": {
 			steps: []func(*Situation){func(s *Situation) { removes(s); s.CRD.OptedIn, s.Migration = false, nil }, goes, func(s *Situation) { again(s); s.CRD.Versions = with().CRD.Versions }, gone},
-			says:  []string{removed, going, going, nothing}, // nothing is written at it
+			says:  []string{removed, going, unproved, unproved},
 		},
 		"proved, and held by another rule": {steps: []func(*Situation){serves, goes, gone}, says: []string{v1alpha1.ReasonStillServed, going, nothing}},
 		"proved, and paused":               {steps: []func(*Situation){func(s *Situation) { s.Paused = true }, goes, func(s *Situation) { s.Paused = false }, gone}, says: []string{v1alpha1.ReasonPaused, v1alpha1.ReasonPaused, going, nothing}},

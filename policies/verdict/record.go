@@ -122,7 +122,7 @@ func (s Situation) storedAt() *v1alpha1.StoredAtStatus {
 		is.Versions = anyVersion // it may be why
 		return is
 	}
-	if isKept := is.Complete || isNext && s.CRD.Deleting; !isKept {
+	if !is.Complete {
 		is.Versions = slices.Concat(is.Versions, s.names(), s.CRD.StoredVersions)
 	}
 	is.Versions = shortest(is.Versions)

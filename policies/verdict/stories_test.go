@@ -155,8 +155,6 @@ func (w *world) answers() (wrong string) {
 		switch {
 		case w.crd != nil && w.crd.DeletionFailed != "":
 			g.saw = w.etcd
-		case w.crd != nil && w.crd.Deleting:
-			g.saw = words.Distinct(append(g.saw, w.crd.StorageVersion))
 		case w.crd != nil:
 			g.saw = words.Distinct(slices.Concat(g.saw, w.names(), w.crd.StoredVersions))
 		}
