@@ -44,8 +44,9 @@ func (f *Finder) Lacking(version string) []string {
 	if from == nil || v.keeps {
 		from = anything
 	}
-	lacking := gathered{v: v}
-	for _, witness := range witnesses(from, f.to.Schema) {
+	unnamed := anyNameOf(from, f.to.Schema)
+	lacking := gathered{v: v, unnamed: unnamed}
+	for _, witness := range unnamed.witnesses(from, f.to.Schema) {
 		if v.Coerce(witness, true) != nil {
 			continue
 		}
@@ -61,6 +62,7 @@ type gathered struct {
 	v        *Version
 	patterns map[string]bool
 	names    names
+	unnamed  anyName // of witnesses
 	bytes    int
 }
 
@@ -71,7 +73,7 @@ func (g *gathered) add(path Path) {
 	if g.patterns[More] {
 		return
 	}
-	pattern := g.v.pattern(path, g.names)
+	pattern := g.v.pattern(path, g.names, g.unnamed)
 	if g.patterns[pattern] {
 		return
 	}
@@ -115,8 +117,8 @@ func (f *Finder) Add(object map[string]any) int64 {
 	return f.to.Add(object)
 }
 
-// pattern is a path without the keys and the indexes that the schema leaves open.
-func (v *Version) pattern(path Path, known names) string {
+// pattern is a path without the keys and the indexes that the schema leaves open. So is the one that is given, unless it is empty.
+func (v *Version) pattern(path Path, known names, unnamed anyName) string {
 	at, text := v.Schema, make([]byte, 0, 8*len(path))
 	for _, step := range path {
 		name, isName := step.(string)
@@ -128,7 +130,7 @@ func (v *Version) pattern(path Path, known names) string {
 		case at != nil && !named && at.AdditionalProperties != nil:
 			text = append(dotted(text), '*')
 			at = at.AdditionalProperties.Structural
-		case name == anyName:
+		case unnamed != "" && name == string(unnamed):
 			text, at = append(dotted(text), '*'), nil
 		default:
 			text = joined(text, known.short(name))

@@ -116,6 +116,29 @@ func TestAVersionWithoutASchemaMayHaveAnyField(t *testing.T) {
 	g.Expect(finder.Lacking("v1alpha1")).To(BeEmpty())
 }
 
+// What any key may lose is found by a name that is in neither schema, whatever they name.
+func TestNoFieldIsNamedAsAnyKey(t *testing.T) {
+	for name, c := range map[string]struct{ old, storage, object, lacking string }{
+		"in a map":               {`additionalProperties: {type: string}`, `properties: {"\0any": {type: string}}`, `{k: v}`, "spec.*"},
+		"where all is kept":      {`x-kubernetes-preserve-unknown-fields: true`, `properties: {"\0any": {type: string}, "\0any\0": {type: string}}`, `{k: v}`, "spec.*"},
+		"below what is kept":     {`x-kubernetes-preserve-unknown-fields: true`, `properties: {"\0any": {x-kubernetes-preserve-unknown-fields: true}}`, `{k: {l: 1}}`, "spec.*"},
+		"in the old schema only": {`properties: {"\0any": {type: string}}`, `properties: {}`, `{"\0any": v}`, `spec["\u0000any"]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			of := func(schema string) string {
+				return `{type: object, properties: {spec: {type: object, ` + schema + `}}}`
+			}
+			finder, err := crdschema.Of(crd(t, of(c.old), of(c.storage)))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(finder.Lacking("v1alpha1")).To(ContainElement(c.lacking))
+			object := map[string]any{}
+			g.Expect(yaml.Unmarshal([]byte(`{spec: `+c.object+`}`), &object)).To(Succeed())
+			g.Expect(finder.Lost(object, "v1alpha1")).To(HaveLen(1))
+		})
+	}
+}
+
 func TestHas(t *testing.T) {
 	g := NewWithT(t)
 	object := map[string]any{"spec": map[string]any{

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,13 +23,47 @@ var (
 // meta are the fields that every resource has, whether its schema names them or not.
 var meta = []string{"apiVersion", "kind", "metadata"}
 
-// anyName is the name of a witness's field that no schema names.
-const anyName = "\x00any"
+// anyName is the name of a witness's field that no schema names. A CRD may name each field as it likes, so it is chosen for each pair of
+// schemas.
+type anyName string
+
+// anyNameOf is one that none of some schemas has.
+func anyNameOf(schemas ...*structural.Structural) anyName {
+	const shortest = "\x00any"
+	similar := map[string]bool{}
+	for _, s := range schemas {
+		eachName(s, func(name string) {
+			if strings.HasPrefix(name, shortest) {
+				similar[name] = true
+			}
+		})
+	}
+	name := shortest
+	for similar[name] {
+		name += "\x00"
+	}
+	return anyName(name)
+}
+
+// eachName hands over the name of each field that a schema names.
+func eachName(s *structural.Structural, take func(string)) {
+	if s == nil {
+		return
+	}
+	for name := range s.Properties {
+		take(name)
+		eachName(new(s.Properties[name]), take)
+	}
+	eachName(s.Items, take)
+	if s.AdditionalProperties != nil {
+		eachName(s.AdditionalProperties.Structural, take)
+	}
+}
 
 // witnesses are objects that the first schema lets through. Each has one of the values that a field may have, as far as the second
 // schema treats them differently, so that together they have all.
-func witnesses(from, to *structural.Structural) (all []map[string]any) {
-	for _, value := range fields(from, to) {
+func (n anyName) witnesses(from, to *structural.Structural) (all []map[string]any) {
+	for _, value := range n.fields(from, to) {
 		object, _ := value.(map[string]any)
 		for _, name := range meta { // of the object itself
 			delete(object, name)
@@ -39,16 +74,16 @@ func witnesses(from, to *structural.Structural) (all []map[string]any) {
 }
 
 // values are those that one field may have. Where the second schema is nil, it drops all fields.
-func values(from, to *structural.Structural) (all []any) {
+func (n anyName) values(from, to *structural.Structural) (all []any) {
 	if to == anything {
 		return []any{"x"} // it keeps every value
 	}
 	open := from.XPreserveUnknownFields && from.Type != "object"
 	if open || from.Type == "object" {
-		all = append(all, fields(from, to)...)
+		all = append(all, n.fields(from, to)...)
 	}
 	if from.Type == "array" || open && to != nil {
-		all = append(all, values(itemsKept(from), itemsKept(to)), []any{})
+		all = append(all, n.values(itemsKept(from), itemsKept(to)), []any{})
 	}
 	switch from.Type {
 	case "integer":
@@ -67,9 +102,9 @@ func values(from, to *structural.Structural) (all []any) {
 }
 
 // fields are values with fields: the first has the first value of each, the second the second, and the last is empty.
-func fields(from, to *structural.Structural) (all []any) {
-	for name := range namesOf(from, to) {
-		for i, value := range valuesOf(from, to, name) {
+func (n anyName) fields(from, to *structural.Structural) (all []any) {
+	for name := range n.namesOf(from, to) {
+		for i, value := range n.valuesOf(from, to, name) {
 			if len(all) == i {
 				all = append(all, map[string]any{})
 			}
@@ -81,20 +116,20 @@ func fields(from, to *structural.Structural) (all []any) {
 }
 
 // namesOf are the names of fields that a value may have, and that one of two schemas has a word about.
-func namesOf(from, to *structural.Structural) map[string]bool {
+func (n anyName) namesOf(from, to *structural.Structural) map[string]bool {
 	names := map[string]bool{}
 	for name := range from.Properties {
 		names[name] = true
 	}
 	if from.XPreserveUnknownFields || from.AdditionalProperties != nil {
-		names[anyName] = true
+		names[string(n)] = true
 		if to != nil {
 			for name := range to.Properties {
 				names[name] = true
 			}
 		}
 	}
-	if from.XEmbeddedResource || names[anyName] && isEmbedded(to) {
+	if from.XEmbeddedResource || names[string(n)] && isEmbedded(to) {
 		for _, name := range meta {
 			names[name] = true
 		}
@@ -103,21 +138,21 @@ func namesOf(from, to *structural.Structural) map[string]bool {
 }
 
 // valuesOf are the values of one of these fields.
-func valuesOf(from, to *structural.Structural, name string) []any {
+func (n anyName) valuesOf(from, to *structural.Structural, name string) []any {
 	before, _ := below(from, name)
 	after, kept := below(to, name)
 	isMeta := slices.Contains(meta, name) && (from.XEmbeddedResource || isEmbedded(to))
 	switch {
 	case isMeta && name == "metadata":
-		all := []any{objectMeta()}
+		all := []any{n.objectMeta()}
 		if before != nil {
-			all = append(all, values(before, before)...)
+			all = append(all, n.values(before, before)...)
 		}
 		return all
 	case isMeta || !kept:
 		return []any{"x"}
 	}
-	return values(cmp.Or(before, anything), after)
+	return n.values(cmp.Or(before, anything), after)
 }
 
 // below is the schema of a field, and whether pruning keeps the field.
@@ -153,7 +188,7 @@ func itemsKept(s *structural.Structural) *structural.Structural {
 func isEmbedded(s *structural.Structural) bool { return s != nil && s.XEmbeddedResource }
 
 // objectMeta has all fields of metadata, and some that are none.
-func objectMeta() map[string]any {
+func (n anyName) objectMeta() map[string]any {
 	yes, when := true, metav1.Unix(1, 0)
 	known, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&metav1.ObjectMeta{
 		Name: "x", GenerateName: "x", Namespace: "x", UID: "x", ResourceVersion: "1", Generation: 1,
@@ -169,8 +204,8 @@ func objectMeta() map[string]any {
 	known["selfLink"] = "x" // the API server takes it, though nothing sets it any more
 	for _, list := range []string{"ownerReferences", "managedFields"} {
 		entries, _ := known[list].([]any)
-		maps.Copy(entries[0].(map[string]any), map[string]any{anyName: "x"}) //nolint:errcheck,forcetypeassert // both have one entry, as above
+		maps.Copy(entries[0].(map[string]any), map[string]any{string(n): "x"}) //nolint:errcheck,forcetypeassert // both have one entry, as above
 	}
-	known[anyName] = "x"
+	known[string(n)] = "x"
 	return known
 }
