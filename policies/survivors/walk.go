@@ -95,13 +95,13 @@ func (w *Walker) NeedOfAll(r Resource) Need {
 // Walk reads one object at all its places, and then everything else in it. Of an object of which there are only the metadata, it
 // looks at the places that need no more.
 func (w *Walker) Walk(r Resource, content Content, need Need) []Reference {
-	return w.walk(r, content, need, w.unpacked.Object())
+	return w.walk(r, content, need, w.unpacked.Object(unpacking.SizeOf(content)))
 }
 
 // WalkAside is Walk of metadata for which the process has made no room. If not all is read, there is more packed in them than may be
 // unpacked so: they are to be walked through once there is room.
 func (w *Walker) WalkAside(r Resource, content Content) (found []Reference, isAll bool) {
-	budget := w.unpacked.Aside()
+	budget := w.unpacked.Aside(unpacking.SizeOf(content))
 	found = w.walk(r, content, OnlyMetadata, budget)
 	return found, !budget.IsRefused()
 }

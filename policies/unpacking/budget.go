@@ -22,8 +22,10 @@ const (
 	mostAside = 4 << 20
 	// mostOfObject is what may be unpacked of one object in all, one part after the other.
 	mostOfObject = 256 << 20
-	// ordinary is what an object may have unpacked without drawing from what the whole look may.
-	ordinary = 64 << 20
+	// ordinary is what an object may have unpacked without drawing from what the whole look may, and ordinaryTimes how many times as much
+	// as it takes itself. Beside little that is packed, less is ordinary: there may be thousands of such objects.
+	ordinary      = 64 << 20
+	ordinaryTimes = 200
 	// mostOfLook is what objects may have unpacked beyond that, all together. It takes minutes.
 	mostOfLook = 16 << 30
 )
@@ -34,24 +36,28 @@ type Look struct{ left int64 }
 // NewLook begins one.
 func NewLook() *Look { return &Look{left: mostOfLook} }
 
-// Object is the budget of the next object.
-func (l *Look) Object() *Budget {
-	return &Budget{look: l, left: mostOfObject}
+// Object is the budget of the next object, which takes so many bytes itself (SizeOf).
+func (l *Look) Object(size int64) *Budget {
+	return &Budget{look: l, left: mostOfObject, free: min(ordinary, ordinaryTimes*size)}
 }
 
 // Aside is the budget of the next object for which its process has no room yet. What it refuses may fit in an Object.
-func (l *Look) Aside() *Budget {
-	return &Budget{look: l, left: mostOfObject, reserved: mostHeld - mostAside}
+func (l *Look) Aside(size int64) *Budget {
+	b := l.Object(size)
+	b.reserved = mostHeld - mostAside
+	return b
 }
 
 // One is the budget of an object that is no part of a look.
-func One() *Budget { return NewLook().Object() }
+func One() *Budget { return NewLook().Object(ordinary) }
 
 // Budget is what may be unpacked of one object.
 type Budget struct {
 	look *Look
 	// held is what is unpacked now, kept what stays until the object is done with, and left what may still be unpacked.
 	held, kept, left int64
+	// free is what may still be unpacked without drawing from the look.
+	free int64
 	// reserved is what of mostHeld is not to be had.
 	reserved  int64
 	isRefused bool
@@ -89,9 +95,9 @@ func (b *Budget) Work(bytes int64) error {
 		b.left = 0
 		return b.refuse(ErrTooLarge)
 	}
-	before := max(0, mostOfObject-ordinary-b.left)
 	b.left -= bytes
-	beyond := max(0, mostOfObject-ordinary-b.left) - before
+	beyond := max(0, bytes-b.free)
+	b.free -= bytes - beyond
 	if b.look.left < beyond {
 		b.left = 0
 		return b.refuse(ErrUsedUp)

@@ -172,7 +172,9 @@ func TestWhatValuesTake(t *testing.T) {
 			cost, _ := CostOfJSON(text)
 			if json.Valid([]byte(text)) {
 				var value any
-				g.Expect(allocated(func() { value, _ = (&Budget{look: NewLook(), left: mostOfObject, held: -1 << 30}).JSON(text) })).To(BeNumerically("<", 3*cost/2))
+				g.Expect(allocated(func() {
+					value, _ = (&Budget{look: NewLook(), left: mostOfObject, free: ordinary, held: -1 << 30}).JSON(text)
+				})).To(BeNumerically("<", 3*cost/2))
 				runtime.KeepAlive(value)
 			}
 			b := &Budget{look: NewLook(), left: 1 << 30, held: -1 << 30}
@@ -258,7 +260,7 @@ func TestJSONIsYAML(t *testing.T) {
 func TestABudgetIsForOneAfterTheOther(t *testing.T) {
 	g := NewWithT(t)
 	look := NewLook()
-	b := look.Object()
+	b := look.Object(ordinary)
 	for range 3 {
 		release := b.Mark()
 		g.Expect(b.Hold(mostHeld)).To(Succeed())
@@ -272,12 +274,33 @@ func TestABudgetIsForOneAfterTheOther(t *testing.T) {
 	g.Expect(look.left).To(BeNumerically("==", mostOfLook-(mostOfObject-ordinary)))
 
 	for range 1000 { // objects of ordinary size draw nothing
-		g.Expect(look.Object().Work(ordinary)).To(Succeed())
+		g.Expect(look.Object(ordinary).Work(ordinary)).To(Succeed())
 	}
 	g.Expect(look.left).To(BeNumerically("==", mostOfLook-(mostOfObject-ordinary)))
 	for look.left >= mostOfObject-ordinary {
-		g.Expect(look.Object().Work(mostOfObject)).To(Succeed())
+		g.Expect(look.Object(ordinary).Work(mostOfObject)).To(Succeed())
 	}
-	g.Expect(look.Object().Work(mostOfObject)).To(MatchError(ErrUsedUp))
-	g.Expect(look.Object().Work(ordinary)).To(Succeed(), "what is ordinary is looked at nevertheless")
+	g.Expect(look.Object(ordinary).Work(mostOfObject)).To(MatchError(ErrUsedUp))
+	g.Expect(look.Object(ordinary).Work(ordinary)).To(Succeed(), "what is ordinary is looked at nevertheless")
+	g.Expect(look.Object(100).Work(100*ordinaryTimes)).To(Succeed(), "as is what is ordinary beside little")
+	g.Expect(look.Object(100).Work(100*ordinaryTimes + mostOfObject/2)).To(MatchError(ErrUsedUp))
+}
+
+// What an alias stands for is gone through as often as the alias is there, and takes the time of what is written out.
+func TestWhatAliasesStandForCountsAsWritten(t *testing.T) {
+	g := NewWithT(t)
+	drawn := func(text string) int64 {
+		look := NewLook()
+		b := look.Object(int64(len(text)))
+		_, err := all(b, text)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(mostOfObject - b.left).To(BeNumerically(">=", mostOfLook-look.left))
+		return mostOfLook - look.left
+	}
+	short := levels("[x, x, x, x, x, x, x, x, x, x]", 10, 3)
+	g.Expect(drawn(short)).To(BeNumerically(">", 10_000*nodeTakes), "of a text of %d bytes", len(short))
+	g.Expect(drawn(strings.Repeat("- x\n", 10_000))).To(BeNumerically("<", 10_000*nodeTakes), "what is written is ordinary as far as it is long")
+
+	_, err := all(One(), levels("[x, x, x, x, x, x, x, x, x, x]", 10, 5))
+	g.Expect(err).To(MatchError(ErrTooLarge), "a million values in 300 bytes")
 }

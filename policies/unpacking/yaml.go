@@ -11,12 +11,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// nodeTakes is what a node of YAML takes in memory, with the value that is made of it, but for mappings. expanded is
-// what it takes to go through one that an alias stands for; a parser takes some before it has read anything.
+// nodeTakes is what a node of YAML takes in memory, with the value that is made of it, but for mappings; to go through one that an alias
+// stands for takes about the time of that. A parser takes some before it has read anything.
 const (
-	nodeTakes    = 350
-	expandedTake = 32
-	parserTakes  = 8 << 10
+	nodeTakes   = 350
+	parserTakes = 8 << 10
 )
 
 var errNoYAML = errors.New("it is no YAML that can be written as JSON")
@@ -78,10 +77,10 @@ func (b *Budget) document(decoder *yaml.Decoder) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if whole.depth > deepest || whole.values > mostOfObject/expandedTake {
+	if whole.depth > deepest {
 		return nil, ErrTooLarge
 	}
-	if err := b.Work(whole.values * expandedTake); err != nil {
+	if err := b.Work((whole.values - nodesIn(root)) * nodeTakes); err != nil {
 		return nil, err
 	}
 	return (&reader{budget: b, read: map[*yaml.Node]any{}}).value(root)
@@ -135,6 +134,14 @@ func (s sizes) of(node *yaml.Node) (is expanded, err error) {
 	}
 	s[node] = is
 	return is, nil
+}
+
+// nodesIn are those of a document as it is written.
+func nodesIn(node *yaml.Node) (n int64) {
+	for _, inner := range node.Content {
+		n += nodesIn(inner)
+	}
+	return n + 1
 }
 
 // reader makes values of nodes.

@@ -73,7 +73,7 @@ func TestWhatAnnotationsHoldIsNotHeld(t *testing.T) {
 	for i := range 3 {
 		holder := object(fmt.Sprintf("rose-%d", i))
 		holder.SetAnnotations(annotations)
-		g.Expect(known.learn(at, holder, look.Object())).To(MatchError(ContainSubstring("larger than what is looked at")), "nor is all of it unpacked")
+		g.Expect(known.learn(at, holder, look.Object(unpacking.SizeOf(holder.Object)))).To(MatchError(ContainSubstring("larger than what is looked at")), "nor is all of it unpacked")
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -87,7 +87,7 @@ func TestWhatAnnotationsHoldIsNotHeld(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	holder := object("rose")
 	holder.SetAnnotations(map[string]string{annotationOf("old"): small})
-	g.Expect(known.learn(at, holder, look.Object())).To(Succeed())
+	g.Expect(known.learn(at, holder, look.Object(unpacking.SizeOf(holder.Object)))).To(Succeed())
 	where, there := known.get(keyOf(object("old")))
 	g.Expect(there).To(BeTrue())
 	g.Expect(where).To(Equal(kept{at: at, in: types.NamespacedName{Namespace: holder.GetNamespace(), Name: "rose"}}))

@@ -141,7 +141,7 @@ func (m *Migration) see(s *survey, at schema.GroupVersionResource, item *unstruc
 		return // a list that was taken again
 	}
 	s.exists[is.Key] = append(s.exists[is.Key], is.ResourceVersion)
-	if err := m.removed.learn(at, item, s.unpacked.Object()); err != nil {
+	if err := m.removed.learn(at, item, s.unpacked.Object(unpacking.SizeOf(item.Object))); err != nil {
 		m.leaveAt(s, repairs.ObjectOf(at, item), NotKnown, "what it has replaced is not known: "+err.Error())
 	}
 	r := survivors.Resource{GroupResource: at.GroupResource()}
