@@ -26,11 +26,17 @@ const (
 	// ofLevel is how many each level below an object counts as. What may be lost of a field is found out by values of it, and each field
 	// has some more of them than what is in it (crdschema, witnesses). A map has one level for each of these, a field two.
 	ofLevel = 20
+	// ofList is how many each list counts as, even an empty one in a default or an enum.
+	ofList = 5
+	// ofEmbedded is how many an embedded resource counts as besides: its values have all fields of metadata.
+	ofEmbedded = 170
 )
+
+var embedded = []byte(`"x-kubernetes-embedded-resource"`)
 
 // lengthOf is that of a schema, or what an ordinary schema would have that takes as much memory.
 func lengthOf(schema []byte) int {
-	objects, levels := 0, 0
+	objects, levels, lists := 0, 0, 0
 	var below []int // of each object that is not at its end, how many levels are below it
 	inText, escaped := false, false
 	for _, c := range schema {
@@ -42,6 +48,8 @@ func lengthOf(schema []byte) int {
 		case c == '"':
 			inText = !inText
 		case inText:
+		case c == '[':
+			lists++
 		case c == '{':
 			objects, below = objects+1, append(below, 0)
 		case c == '}' && len(below) > 0:
@@ -52,7 +60,7 @@ func lengthOf(schema []byte) int {
 			}
 		}
 	}
-	return max(len(schema), leastOfObject*objects, ofLevel*levels)
+	return max(len(schema), leastOfObject*objects+ofList*lists, ofLevel*levels) + ofEmbedded*bytes.Count(schema, embedded)
 }
 
 // withoutSchemas is a configuration and an HTTP client that read CRDs without their schemas.

@@ -103,3 +103,16 @@ func TestADeepSchemaCountsAsALongOne(t *testing.T) {
 	wide := `{"properties":{` + strings.Repeat(`"field":{"type":"string"},`, 1000) + `"last":{"type":"string"}}}`
 	g.Expect(lengthOf([]byte(wide))).To(BeNumerically("~", 30*1003, 1), "as before")
 }
+
+// A list of three bytes takes hundreds, and the values by which an embedded resource is looked at have all fields of metadata.
+func TestListsAndEmbeddedResourcesCountAsWhatTheyTake(t *testing.T) {
+	g := NewWithT(t)
+	lists := `{"type":"array","default":[` + strings.Repeat(`[],`, 350_000) + `[]]}`
+	g.Expect(lengthOf([]byte(lists))).To(BeNumerically(">", 3<<19), "more than etcd takes of ordinary ones: they take 144 MiB with 1.4 MB")
+	resource := `{"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true}`
+	many := `{"properties":{` + strings.Repeat(`"field":`+resource+`,`, 10_000) + `"last":` + resource + `}}`
+	g.Expect(lengthOf([]byte(many))).To(BeNumerically(">", 3<<19), "with 13,000, the values take 150 MiB")
+	g.Expect(lengthOf([]byte(`{"description":"\"x-kubernetes-embedded-resource\"","type":"string"}`))).To(BeNumerically("<", 100), "it is a text")
+	ordinary := `{"properties":{` + strings.Repeat(`"field":{"type":"string","enum":["a","b","c"]},`, 1000) + `"last":` + resource + `}}`
+	g.Expect(lengthOf([]byte(ordinary))).To(BeNumerically("~", len(ordinary), ofEmbedded), "as before")
+}

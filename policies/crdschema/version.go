@@ -48,12 +48,30 @@ func VersionOf(crd *apiextensionsv1.CustomResourceDefinition, name string) (*Ver
 	if err := errors.Join(structural.ValidateStructural(nil, v.Schema).ToAggregate()); err != nil {
 		return nil, fmt.Errorf("the schema of %s is not structural: %w", name, err)
 	}
-	v.Schema = v.Schema.DeepCopy() // its defaults belong to the CRD
+	ownDefaults(v.Schema) // they belong to Internal, too
 	if err := defaulting.PruneDefaults(v.Schema); err != nil {
 		return nil, err
 	}
 	v.defaults, err = DefaultsOf(v.Schema, name)
 	return v, err
+}
+
+// ownDefaults copies the defaults of a schema, and nothing else of it, which may be large.
+func ownDefaults(s *structural.Structural) {
+	if s == nil {
+		return
+	}
+	if s.Default.Object != nil {
+		s.Default.Object = runtime.DeepCopyJSONValue(s.Default.Object)
+	}
+	for name, field := range s.Properties {
+		ownDefaults(&field)
+		s.Properties[name] = field
+	}
+	ownDefaults(s.Items)
+	if s.AdditionalProperties != nil {
+		ownDefaults(s.AdditionalProperties.Structural)
+	}
 }
 
 // Coerced is an object as the API server has it when it has decoded or converted it. It lacks what the version does not

@@ -286,7 +286,7 @@ func TestABudgetIsForOneAfterTheOther(t *testing.T) {
 	g.Expect(look.Object(100).Work(100*ordinaryTimes + mostOfObject/2)).To(MatchError(ErrUsedUp))
 }
 
-// What an alias stands for is gone through as often as the alias is there, and takes the time of what is written out.
+// What an alias stands for is looked at as often as the alias is there, and takes the time of what is written out.
 func TestWhatAliasesStandForCountsAsWritten(t *testing.T) {
 	g := NewWithT(t)
 	drawn := func(text string) int64 {

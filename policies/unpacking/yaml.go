@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// nodeTakes is what a node of YAML takes in memory, with the value that is made of it, but for mappings; to go through one that an alias
+// nodeTakes is what a node of YAML takes in memory, with the value that is made of it, but for mappings; to look at one that an alias
 // stands for takes about the time of that. A parser takes some before it has read anything.
 const (
 	nodeTakes   = 350
