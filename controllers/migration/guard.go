@@ -243,7 +243,7 @@ func (f *fields) look(ctx context.Context, r *Reconciler, s sight, before string
 	}
 	if isTooLarge(err) {
 		return "", &walkFailure{*failure(v1alpha1.ReasonObjectsFailed,
-			"it is not known which fields an object would lose, since it is too large with all defaults; make it smaller; trying again with growing pauses", ": %v", err)}
+			"it is not known which fields an object would lose, since it is too large, by itself or with all defaults; make it smaller; trying again with growing pauses", ": %v", err)}
 	}
 	if err != nil {
 		return "", err

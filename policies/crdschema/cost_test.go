@@ -173,3 +173,33 @@ func TestASchemaIsNotHeldTwice(t *testing.T) {
 	g.Expect(allocated(func() { v, _ = crdschema.VersionOf(with, "v1alpha1") })).To(BeNumerically("<", 43<<20))
 	g.Expect(v.Schema.Properties).To(HaveLen(10_000))
 }
+
+// An object is held twice while it is compared. A list of mappings of one key takes forty times as much as its text.
+func TestAnObjectThatTakesTooMuchIsNotCompared(t *testing.T) {
+	g := NewWithT(t)
+	old, storage := spec(`items: {type: array, items: {type: object, properties: {a: {type: integer}}}}, old: {type: string}`), spec(`items: {type: array, items: {type: object, properties: {a: {type: integer}}}}`)
+	finder, err := crdschema.Of(crd(t, old, storage))
+	g.Expect(err).NotTo(HaveOccurred())
+	object := func(n int, item any) map[string]any {
+		items := make([]any, n)
+		for i := range items {
+			items[i] = runtime.DeepCopyJSONValue(item)
+		}
+		return map[string]any{"spec": map[string]any{"items": items, "old": "x"}}
+	}
+	dense := object(160_000, map[string]any{"a": int64(1)})
+	g.Expect(allocated(func() { _, err = finder.LostFrom(dense, "v1alpha1") })).To(BeNumerically("<", 1<<20))
+	g.Expect(err).To(MatchError(&crdschema.TooLarge{Most: crdschema.MostCompared}))
+	_, err = finder.Lost(dense, "v1alpha1")
+	g.Expect(err).To(MatchError(ContainSubstring("takes more than 32 MiB")))
+
+	for name, ordinary := range map[string]map[string]any{
+		"a long text":   {"spec": map[string]any{"old": strings.Repeat("x", 1<<20)}},
+		"half a MB":     object(5_000, map[string]any{"a": int64(1), "name": "a name of a rule", "ports": []any{map[string]any{"port": int64(8080), "protocol": "TCP"}}, "labels": map[string]any{"app": "x"}}),
+		"many mappings": object(80_000, map[string]any{"a": int64(1)}),
+	} {
+		lost, err := finder.LostFrom(ordinary, "v1alpha1")
+		g.Expect(err).NotTo(HaveOccurred(), name)
+		g.Expect(lost).To(ContainElement("spec.old"), name)
+	}
+}

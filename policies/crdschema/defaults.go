@@ -13,13 +13,20 @@ import (
 // which etcd takes 1.5 MiB.
 const MostFilled = 16 << 20
 
-// TooLarge is the error of an object that would take too much with the defaults of a version.
+// MostCompared is how much an object may take that is compared with itself at another version, in bytes of memory: both are held. An
+// ordinary one of 1.5 MiB takes half as much.
+const MostCompared = 32 << 20
+
+// TooLarge is the error of an object that takes too much, itself or with the defaults of a version.
 type TooLarge struct {
-	Version string
-	Most    int64 // that they may add, in bytes
+	Version string // empty for itself
+	Most    int64  // that they may add, or that it may take, in bytes
 }
 
 func (e *TooLarge) Error() string {
+	if e.Version == "" {
+		return fmt.Sprintf("the object takes more than %d MiB of memory, mostly for lists and mappings", e.Most>>20)
+	}
 	return fmt.Sprintf("the defaults of %s would make the object larger by more than %d MiB", e.Version, e.Most>>20)
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // Finder finds what objects of a CRD lose when they are stored at its storage version.
@@ -88,6 +89,9 @@ func (g *gathered) add(path Path) {
 // convert loses nothing. The error is of an object that cannot be read so, or a *TooLarge. It takes as long as the object is large:
 // anybody may have written it.
 func (f *Finder) Lost(object map[string]any, version string) (patterns []string, err error) {
+	if unpacking.SizeOf(object) > MostCompared {
+		return nil, &TooLarge{Most: MostCompared}
+	}
 	return f.LostFrom(runtime.DeepCopyJSON(object), version)
 }
 
@@ -96,6 +100,9 @@ func (f *Finder) LostFrom(object map[string]any, version string) (patterns []str
 	v := f.versions[version]
 	if v == nil || f.to == nil || v == f.to {
 		return nil, nil
+	}
+	if unpacking.SizeOf(object) > MostCompared {
+		return nil, &TooLarge{Most: MostCompared}
 	}
 	if err := v.Coerce(object, true); err != nil {
 		return nil, err
