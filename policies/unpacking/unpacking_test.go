@@ -297,10 +297,10 @@ func TestWhatAliasesStandForCountsAsWritten(t *testing.T) {
 		g.Expect(mostOfObject - b.left).To(BeNumerically(">=", mostOfLook-look.left))
 		return mostOfLook - look.left
 	}
-	short := levels("[x, x, x, x, x, x, x, x, x, x]", 10, 3)
+	short := levels("[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]", 10, 3)
 	g.Expect(drawn(short)).To(BeNumerically(">", 10_000*nodeTakes), "of a text of %d bytes", len(short))
 	g.Expect(drawn(strings.Repeat("- x\n", 10_000))).To(BeNumerically("<", 10_000*nodeTakes), "what is written is ordinary as far as it is long")
 
-	_, err := all(One(), levels("[x, x, x, x, x, x, x, x, x, x]", 10, 5))
+	_, err := all(One(), levels("[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]", 10, 5))
 	g.Expect(err).To(MatchError(ErrTooLarge), "a million values in 300 bytes")
 }

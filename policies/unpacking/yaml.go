@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// nodeTakes is what a node of YAML takes in memory, with the value that is made of it, but for mappings; to look at one that an alias
-// stands for takes about the time of that. A parser takes some before it has read anything.
+// nodeTakes is what a node of YAML takes in memory, with the value that is made of it, but for mappings. To look at one that an alias stands
+// for takes about the time of that. A parser takes some memory before it has read anything.
 const (
 	nodeTakes   = 350
 	parserTakes = 8 << 10
