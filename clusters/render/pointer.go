@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/clusters/repository/lacking"
 )
 
 // PointerError is for a file whose content cannot be had here: the file is a pointer to it, encrypted, or
@@ -27,7 +27,7 @@ func pointerIn(file string, content []byte) *PointerError {
 	switch {
 	case bytes.HasPrefix(content, []byte("version https://git-lfs.github.com/spec/")), bytes.HasPrefix(content, []byte("version https://hawser.github.com/spec/")):
 		return &PointerError{file, "a pointer of Git LFS" + lfsObject(content), "run `git lfs pull`, and name folders that have the content in place of revisions"}
-	case bytes.HasPrefix(content, []byte(repository.NotHere)):
+	case bytes.HasPrefix(content, []byte(lacking.Mark)):
 		return &PointerError{file, "not in this clone", "clone without --filter, or let Git reach the remote"}
 	case bytes.HasPrefix(content, []byte("\x00GITCRYPT\x00")):
 		return &PointerError{file, "encrypted by git-crypt", "run `git-crypt unlock`, and name folders that have the content in place of revisions"}

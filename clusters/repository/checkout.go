@@ -16,6 +16,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/moult-dev/moult/clusters/repository/lacking"
 )
 
 // checkOut writes the files of a revision below a new temporary folder, which is Root from then on. It writes all that may be
@@ -138,7 +140,7 @@ func (c *checkout) take(e entry) error {
 	return nil
 }
 
-// fetch fetches what a partial clone lacks of what is to be read. What cannot be fetched is noted, and NotHere stands in its place.
+// fetch fetches what a partial clone lacks of what is to be read. What cannot be fetched is noted, and lacking.Mark stands in its place.
 func (c *checkout) fetch(ctx context.Context) error {
 	var blobs []plumbing.Hash
 	for _, e := range slices.Concat(c.files, c.links) {
@@ -154,9 +156,6 @@ func (c *checkout) fetch(ctx context.Context) error {
 	return err
 }
 
-// NotHere is what a file begins with that this clone lacks; the hash of the blob stands behind it.
-const NotHere = "\x00NOT HERE\x00"
-
 // content is that of a file. What is no manifest and no data is not read: its hash stands for it.
 func (c *checkout) content(e entry) (io.ReadCloser, error) {
 	if !c.reads(e.name) {
@@ -164,7 +163,7 @@ func (c *checkout) content(e entry) (io.ReadCloser, error) {
 	}
 	blob, err := c.repository.BlobObject(e.Hash)
 	if errors.Is(err, plumbing.ErrObjectNotFound) && e.name != SettingsFile {
-		return io.NopCloser(strings.NewReader(NotHere + e.Hash.String() + "\n")), nil
+		return io.NopCloser(strings.NewReader(lacking.Mark + e.Hash.String() + "\n")), nil
 	}
 	if err != nil {
 		return nil, err
@@ -178,7 +177,7 @@ func (c *checkout) link() error {
 	for _, link := range c.links {
 		blob, err := c.repository.BlobObject(link.Hash)
 		if errors.Is(err, plumbing.ErrObjectNotFound) {
-			err = c.writeFolder([]readFile{{entry: link, content: []byte(NotHere + link.Hash.String() + "\n")}})
+			err = c.writeFolder([]readFile{{entry: link, content: []byte(lacking.Mark + link.Hash.String() + "\n")}})
 			if err == nil {
 				continue
 			}

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/clusters/repository/lacking"
 )
 
 // git runs a command of Git, without a user's settings.
@@ -188,9 +189,9 @@ func TestAPartialCloneFetchesWhatIsNeeded(t *testing.T) {
 	g.Expect(read(t, filepath.Join(open(t, "git:v1").Root, "base/x.yaml"))).To(Equal("one"))
 
 	g.Expect(os.Rename(dir, dir+".away")).To(Succeed())
-	lacking := open(t, "git:main")
-	g.Expect(lacking.Notes).To(ContainElement(And(ContainSubstring("this is a partial clone"), ContainSubstring("could not be fetched from origin"))))
-	g.Expect(read(t, filepath.Join(lacking.Root, "base/x.yaml"))).To(HavePrefix(repository.NotHere))
+	partial := open(t, "git:main")
+	g.Expect(partial.Notes).To(ContainElement(And(ContainSubstring("this is a partial clone"), ContainSubstring("could not be fetched from origin"))))
+	g.Expect(read(t, filepath.Join(partial.Root, "base/x.yaml"))).To(HavePrefix(lacking.Mark))
 }
 
 // Nothing is read but what may matter: of a file of CRDs nothing else, and of programs' text nothing.
