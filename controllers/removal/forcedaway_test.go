@@ -154,25 +154,34 @@ func TestWhatIsLeftOfACRDIsAskedOfTheOthers(t *testing.T) {
 	g.Eventually(gate.Verdict, running.Soon).Should(Equal(unproved))
 }
 
-// A gate closes even where the condition on the CRD cannot be taken back.
+// A gate closes even where the condition on the CRD cannot be taken back, or not in time.
 func TestAGateClosesWhileTheStatusOfTheCRDCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	g := flipped(t, 3)
-	g.Ask()
-	failing := &atomic.Bool{}
-	g.moultAt(via(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if !failing.Load() || req.Method == http.MethodGet || !strings.HasSuffix(req.URL.Path, "/customresourcedefinitions/widgets."+g.GR.Group+"/status") {
-			return next.RoundTrip(req)
-		}
-		answer := httptest.NewRecorder()
-		http.Error(answer, "failed calling webhook", http.StatusInternalServerError)
-		return answer.Result(), nil
-	}))
-	g.eventually("True SafeToRemove")
-	failing.Store(true)
-	g.Flip("v1alpha1")
-	g.Eventually(g.Verdict, soon).Should(HavePrefix("False " + v1alpha1.ReasonIntermediateRevisionRequired))
-	failing.Store(false)
-	g.Flip("v1")
-	g.eventually("True SafeToRemove")
+	for name, waits := range map[string]bool{"it fails": false, "it takes long": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := flipped(t, 3)
+			g.Ask()
+			failing, healed := &atomic.Bool{}, make(chan struct{})
+			g.moultAt(via(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if !failing.Load() || req.Method == http.MethodGet || !strings.HasSuffix(req.URL.Path, "/customresourcedefinitions/widgets."+g.GR.Group+"/status") {
+					return next.RoundTrip(req)
+				}
+				if waits {
+					<-healed
+				}
+				answer := httptest.NewRecorder()
+				http.Error(answer, "failed calling webhook", http.StatusInternalServerError)
+				return answer.Result(), nil
+			}))
+			g.eventually("True SafeToRemove")
+			failing.Store(true)
+			g.Flip("v1alpha1")
+			g.Eventually(g.Verdict, soon).Should(HavePrefix("False " + v1alpha1.ReasonIntermediateRevisionRequired))
+			failing.Store(false)
+			close(healed)
+			g.Flip("v1")
+			g.eventually("True SafeToRemove")
+		})
+	}
 }

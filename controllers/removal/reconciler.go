@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fluxcd/pkg/runtime/conditions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -62,6 +63,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.mayOpen(ctx, e); err != nil {
 		return ctrl.Result{}, err
 	}
+	if conditions.IsReady(e.before) && e.verdict.State != verdict.Ready { // a gate closes first, however long the CRD's condition takes
+		if _, err := r.report(ctx, e); err != nil {
+			return ctrl.Result{RequeueAfter: time.Second}, ignoreChanged(err)
+		}
+		e.before = e.removal.DeepCopy()
+	}
 	approved := r.approve(ctx, e.crd, e.removal, e.verdict)
 	switch refused := rewrite.IsDenied(approved) || apierrors.IsForbidden(approved); {
 	case refused:
@@ -77,16 +84,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if approved != nil {
 		return ctrl.Result{}, errors.Join(approved, err)
 	}
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return ctrl.Result{RequeueAfter: time.Second}, nil // somebody has written it since: look anew
-	}
 	if err != nil {
-		return ctrl.Result{}, err
+		return ctrl.Result{RequeueAfter: time.Second}, ignoreChanged(err)
 	}
 	if opened && r.requester != nil {
 		r.requester.wake(ctx, e.removal)
 	}
 	return r.result(e.situation, e.verdict), nil
+}
+
+// ignoreChanged leaves out that somebody has written a VersionRemoval since it was looked at: it is looked at anew.
+func ignoreChanged(err error) error {
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 // mayOpen is an error if a gate is about to open by what may be from before a restore of etcd. One that is open, by

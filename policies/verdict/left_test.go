@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -232,6 +233,12 @@ func TestAStatusOfAnOlderMoultIsUnderstood(t *testing.T) {
 		g.Expect(as(reason, same).MayLeave(asked)).To(Equal(leaves), reason)
 	}
 	g.Expect(as(v1alpha1.ReasonPaused, func(s *v1alpha1.VersionRemovalStatus) { s.StoredAt = lefts }).MayLeave(asked)).To(BeTrue())
+}
+
+// Anybody who may write the status of a CRD may write any name into storedVersions. The status of a VersionRemoval holds none that is too long.
+func TestWhatIsOnRecordFitsIntoAStatus(t *testing.T) {
+	s := with(at(v1alpha1.ReasonMigrating, "rewriting"), func(s *Situation) { s.CRD.StoredVersions = []string{strings.Repeat("x", 64), "v1"} })
+	NewWithT(t).Expect(Judge(s).StoredAt.Versions).To(Equal([]string{"v1", "v1alpha1"}))
 }
 
 // What one that is new learns of others may be about other versions, and about several CRDs of one name, one after the other.

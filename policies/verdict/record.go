@@ -81,9 +81,10 @@ func Learn(others []Record, gone bool) Record {
 	return Record{StoredAt: &learnt}
 }
 
-// shortest is a list of versions that fits into a status.
+// shortest is a list of versions that fits into a status. No version has a longer name, though storedVersions may hold one.
 func shortest(versions []string) []string {
-	const most = 64
+	const most, longest = 64, 63
+	versions = slices.DeleteFunc(versions, func(v string) bool { return len(v) > longest })
 	if versions = words.Distinct(versions); len(versions) > most || slices.Contains(versions, v1alpha1.AnyVersion) {
 		return anyVersion
 	}
