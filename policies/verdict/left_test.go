@@ -136,6 +136,10 @@ func TestACRDThatGoesUnprovedHoldsTheGate(t *testing.T) {
 			steps: []func(*Situation){still, func(s *Situation) { s.Migration.Evidence.Proved = false; held(s) }, goes, gone},
 			says:  []string{safe, v1alpha1.ReasonPaused, going, nothing},
 		},
+		"proved, and no longer readable since its webhook is down": {
+			steps: []func(*Situation){still, func(s *Situation) { again(s); tooEarly(s); s.Migration.Subject = s.CRD.Subject }, asks("v0"), goes, gone},
+			says:  []string{safe, failed, failed, going, nothing},
+		},
 		"proved, and looked at again": {steps: []func(*Situation){still, unlooked, goes, gone}, says: []string{safe, v1alpha1.ReasonMigrating, unproved, unproved}},
 		"removed though it was not proved": {
 			steps: []func(*Situation){unlabelled, func(s *Situation) { removes(s); again(s) }, goes, gone},

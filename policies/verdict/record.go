@@ -111,16 +111,14 @@ func (s Situation) storedAt() *v1alpha1.StoredAtStatus {
 	case !s.CRD.Deleting && s.provedAsItIs():
 		is.Versions, is.Complete = []string{s.CRD.StorageVersion}, true
 		return is
-	case s.Migration != nil && s.Migration.FailedBy[plan.Unreadable] > 0:
-		is.Versions = anyVersion
-		return is
 	case known != nil:
 		is.Versions = slices.Clone(known.Versions)
 	}
 	is.Versions = append(is.Versions, s.CRD.StorageVersion)
-	is.Complete = isNext && known.Complete && (s.CRD.Deleting || !s.isProving())
-	if !is.Complete && strings.HasPrefix(s.CRD.DeletionFailed, notDeleted) {
-		is.Versions = anyVersion // it may be why
+	isUnreadable := s.Migration != nil && s.Migration.FailedBy[plan.Unreadable] > 0
+	is.Complete = isNext && known.Complete && (s.CRD.Deleting || isUnreadable || !s.isProving())
+	if !is.Complete && (isUnreadable || strings.HasPrefix(s.CRD.DeletionFailed, notDeleted)) {
+		is.Versions = anyVersion // that may be why
 		return is
 	}
 	if !is.Complete {
