@@ -1,10 +1,13 @@
 package removal_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -184,4 +187,35 @@ func TestAGateClosesWhileTheStatusOfTheCRDCannotBeWritten(t *testing.T) {
 			g.eventually("True SafeToRemove")
 		})
 	}
+}
+
+// What was found before the condition on the CRD was written need not be true any more once it is.
+func TestAGateOpensByWhatIsSoWhenTheCRDSaysIt(t *testing.T) {
+	t.Parallel()
+	g := flipped(t, 3)
+	g.Ask()
+	writes, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	g.moultAt(via(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if req.Method == http.MethodPatch && strings.HasSuffix(req.URL.Path, "/customresourcedefinitions/widgets."+g.GR.Group+"/status") {
+			body, err := io.ReadAll(req.Body)
+			if err != nil {
+				return nil, err
+			}
+			req.Body = io.NopCloser(bytes.NewReader(body))
+			if bytes.Contains(body, []byte(v1alpha1.VersionsRemovable)) {
+				once.Do(func() {
+					close(writes)
+					<-goOn
+				})
+			}
+		}
+		return next.RoundTrip(req)
+	}))
+	g.Eventually(writes, soon).Should(BeClosed())
+	g.Flip("v1alpha1")
+	g.Eventually(func() string { return g.Reason() }, soon).ShouldNot(Equal(v1alpha1.ReasonMigrated))
+	close(goOn)
+	g.Consistently(g.Verdict, 3*time.Second, "5ms").ShouldNot(HavePrefix("True"))
+	g.Eventually(g.Verdict, soon).Should(HavePrefix("False " + v1alpha1.ReasonIntermediateRevisionRequired))
 }

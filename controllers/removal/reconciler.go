@@ -79,6 +79,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case approved != nil && e.verdict.State == verdict.Ready:
 		return ctrl.Result{}, approved // a gate closes whatever the CRD says, and opens with it
 	}
+	if e.verdict.State == verdict.Ready && !conditions.IsReady(e.before) { // to write the CRD's condition may have taken long
+		again, err := r.evaluate(ctx, req.NamespacedName, r.fresh, r.crds.GetNow)
+		if err != nil || again.verdict.State != verdict.Ready {
+			return ctrl.Result{RequeueAfter: time.Second}, ignoreChanged(err)
+		}
+	}
 	opened, err := r.report(ctx, e)
 	r.metrics.record(ctx, e.removal, started)
 	if approved != nil {
