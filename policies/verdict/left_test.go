@@ -275,3 +275,33 @@ func TestWhatIsLearntOfOthers(t *testing.T) {
 	}
 	NewWithT(t).Expect(Learn([]Record{unknown}, false)).To(Equal(Record{}), "while it is there, it is looked at")
 }
+
+// One that was not looked at while its CRD was there learns what others have seen of it since.
+func TestWhatOthersHaveSeenLaterCounts(t *testing.T) {
+	at := func(uid string, generation int64, complete bool, versions ...string) Record {
+		return Record{v1alpha1.ReasonSafeToRemove, &v1alpha1.StoredAtStatus{UID: uid, Generation: generation, Complete: complete, Versions: versions}}
+	}
+	proved := at("a", 2, true, "v1")
+	for name, c := range map[string]struct {
+		known, other Record
+		want         []string
+	}{
+		"a flip back":              {proved, at("a", 3, true, "v1", "v1alpha1"), []string{"v1", "v1alpha1"}},
+		"a change without a proof": {proved, at("a", 3, false, "v2"), []string{"v1", "v2"}},
+		"a proof":                  {at("a", 2, false, "v1", "v1alpha1"), at("a", 3, true, "v1"), []string{"v1"}},
+		"nothing later":            {proved, at("a", 2, false, "v1alpha1"), []string{"v1"}},
+		"another CRD":              {proved, at("b", 9, false, "v1alpha1"), []string{"v1"}},
+		"one that knows nothing":   {proved, Record{Before: v1alpha1.ReasonMigrating}, []string{"v1"}},
+		"nothing, where none is":   {Record{}, at("a", 2, true, "v1"), nil},
+		"of a CRD that never was":  {at("", 0, false), at("a", 2, true, "v1"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, is := NewWithT(t), c.known.Following([]Record{c.other})
+			if c.want == nil {
+				g.Expect(is).To(Equal(c.known))
+				return
+			}
+			g.Expect(is.StoredAt.Versions).To(Equal(c.want))
+		})
+	}
+}

@@ -81,6 +81,21 @@ func Learn(others []Record, gone bool) Record {
 	return Record{StoredAt: &learnt}
 }
 
+// Following adds what others know of the same CRD at a later generation, which went before this one was looked at.
+func (r Record) Following(others []Record) Record {
+	for _, other := range others {
+		known, later := r.StoredAt, other.StoredAt
+		if known == nil || later == nil || known.UID == "" || later.UID != known.UID || later.Generation <= known.Generation {
+			continue
+		}
+		r.StoredAt = later.DeepCopy()
+		if !later.Complete {
+			r.StoredAt.Versions = shortest(slices.Concat(known.Versions, later.Versions))
+		}
+	}
+	return r
+}
+
 // shortest is a list of versions that fits into a status. No version has a longer name, though storedVersions may hold one.
 func shortest(versions []string) []string {
 	const most, longest = 64, 63
