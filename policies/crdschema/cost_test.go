@@ -109,17 +109,23 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
+// anyVersion is a version of any schema, and an object of it.
+func anyVersion(t *rapid.T) (*crdschema.Version, map[string]any) {
+	schema := builders.AnySchema(t, "schema")
+	of := &apiextensionsv1.CustomResourceDefinition{}
+	of.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &schema}}}
+	v, err := crdschema.VersionOf(of, "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, _ := builders.ContentOf(t, schema).(map[string]any)
+	return v, object
+}
+
 // What lies at a path is judged without what lies beside it, and as if the whole object had been read without it.
 func TestAPartIsADefaultAsInTheWhole(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		schema := builders.AnySchema(rt, "schema")
-		of := &apiextensionsv1.CustomResourceDefinition{}
-		of.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &schema}}}
-		v, err := crdschema.VersionOf(of, "v1")
-		if err != nil {
-			rt.Fatal(err)
-		}
-		object, _ := builders.ContentOf(rt, schema).(map[string]any)
+		v, object := anyVersion(rt)
 		if rapid.Bool().Draw(rt, "with all defaults") {
 			v.Fill(object)
 		}

@@ -6,13 +6,11 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 
 	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/unpacking"
-	"github.com/moult-dev/moult/test/builders"
 )
 
 const (
@@ -65,14 +63,7 @@ func TestDefaultsThatMultiplyAreCountedAndNotMade(t *testing.T) {
 // What is counted is what defaults then add.
 func TestWhatDefaultsAddIsKnownBefore(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		schema := builders.AnySchema(rt, "schema")
-		of := &apiextensionsv1.CustomResourceDefinition{}
-		of.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &schema}}}
-		v, err := crdschema.VersionOf(of, "v1")
-		if err != nil {
-			rt.Fatal(err)
-		}
-		object, _ := builders.ContentOf(rt, schema).(map[string]any)
+		v, object := anyVersion(rt)
 		filled := runtime.DeepCopyJSON(object)
 		if err := v.Fill(filled); err != nil {
 			rt.Fatal(err)

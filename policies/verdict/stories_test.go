@@ -44,7 +44,7 @@ func some(t *rapid.T, from []string, least int, label string) []string {
 
 func (w *world) makeCRD(t *rapid.T) {
 	if w.crd != nil {
-		t.Skip("it is there")
+		return
 	}
 	w.uids++
 	w.crd = &CRD{Subject: plan.Subject{UID: strconv.Itoa(w.uids), Generation: 1}, OptedIn: rapid.IntRange(0, 3).Draw(t, "without the label at 0") > 0, InScope: true}
@@ -178,18 +178,16 @@ func TestNoStoryOpensAGateOverWhatIsLeft(t *testing.T) {
 		w := &world{}
 		here := func(do func(*rapid.T)) func(*rapid.T) {
 			return func(t *rapid.T) {
-				if w.crd == nil {
-					t.Skip("there is no CRD")
+				if w.crd != nil {
+					do(t)
 				}
-				do(t)
 			}
 		}
 		of := func(do func(*rapid.T, *gate)) func(*rapid.T) {
 			return func(t *rapid.T) {
-				if len(w.gates) == 0 {
-					t.Skip("there is no gate")
+				if len(w.gates) > 0 {
+					do(t, rapid.SampledFrom(w.gates).Draw(t, "gate"))
 				}
-				do(t, rapid.SampledFrom(w.gates).Draw(t, "gate"))
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
