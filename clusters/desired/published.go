@@ -2,6 +2,7 @@ package desired
 
 import (
 	"cmp"
+	"errors"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -104,6 +105,10 @@ func (f *follower) below(dir string) string {
 	d := f.tree.NewDigest()
 	err := f.tree.Each(dir, detect.IsOfPrograms, func(file string) error {
 		content, err := render.ReadRegular(file)
+		if pointer := (*render.PointerError)(nil); errors.As(err, &pointer) && detect.IsManifest(filepath.Base(file)) {
+			content, err = render.ReadAsIs(file)
+			d.Write(f.tree.Relative(file), string(content))
+		}
 		if err != nil || !files.MayWire(file, content) && !detect.GrantsCRDs(content) {
 			return nil //nolint:nilerr // what cannot be read is reported where it is looked for
 		}

@@ -101,6 +101,7 @@ func TestAnArtifactOfAFolderIsSeen(t *testing.T) {
 	chart := files{"c/Chart.yaml": chartC, "clusters/a/o.yaml": "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: o, namespace: widgets}\nspec: {type: oci, url: 'oci://registry.invalid/ours/charts'}\n",
 		"clusters/a/r.yaml": strings.Replace(release("3.0.0"), "version: 3.0.0", "sourceRef: {kind: HelmRepository, name: o}", 1), "Makefile": "push:\n\thelm package c && helm push cert-manager-0.1.0.tgz oci://registry.invalid/ours/charts\n"}
 	for name, c := range map[string]overlooked{
+		"a file whose content is elsewhere":  {common: published, base: files{"deploy/w.yaml": lfs("1")}, head: files{"deploy/w.yaml": lfs("2")}},
 		"what is put into it":                bump("Makefile", "push:\n\ttar czf all.tgz ./1.0.0\n\toras push registry.invalid/o:latest all.tgz\n", published),
 		"where that is done":                 bump("Makefile", "push:\n\tcd 1.0.0; flux push artifact oci://registry.invalid/o:latest --path=.\n", published),
 		"what variables of it are":           bump("Makefile", "FROM = 1.0.0\npush:\n\tflux push artifact oci://registry.invalid/o:latest --path=$(FROM)\n", published),
