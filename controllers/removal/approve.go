@@ -3,9 +3,11 @@ package removal
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -47,12 +49,20 @@ func (r *Reconciler) approve(ctx context.Context, crd *apiextensionsv1.CustomRes
 	return err
 }
 
+// errBusy: another worker writes the condition of the CRD, which may take as long as a webhook does. One that waited would answer nothing else.
+var errBusy = errors.New("the condition of the CRD is being written")
+
+// busyRetry is when that is tried again.
+const busyRetry = 100 * time.Millisecond
+
 // syncApproval makes a CRD say which versions are safe to remove, and nothing else.
 // All that may change it ends here: answers, a VersionRemoval that comes, goes or asks
 // for something else, and a CRD that changes.
 func (r *Reconciler) syncApproval(ctx context.Context, name string) error {
-	r.approving.LockKey(name)
-	defer func() { _ = r.approving.UnlockKey(name) }()
+	if _, busy := r.approving.LoadOrStore(name, true); busy {
+		return errBusy
+	}
+	defer r.approving.Delete(name)
 	crd, err := r.crds.GetNow(ctx, name)
 	if isGone(err, name) {
 		return nil

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/keymutex"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -44,7 +43,7 @@ func TestACRDIsKeptAsLongAsItIsThereAndAVersionRemovalNamesIt(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			g := NewWithT(t)
 			crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "u", ResourceVersion: "7"}}
-			r := &Reconciler{client: &removalsOfCRD{by: c.by}, crds: newCRDReader(one{crd: crd}, clock.RealClock{}, v1alpha1.MigrateLabel), approving: keymutex.NewHashed(1)}
+			r := &Reconciler{client: &removalsOfCRD{by: c.by}, crds: newCRDReader(one{crd: crd}, clock.RealClock{}, v1alpha1.MigrateLabel)}
 			_, err := r.crds.Get(t.Context(), name)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(c.does(r)).To(Succeed())

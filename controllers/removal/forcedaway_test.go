@@ -165,6 +165,13 @@ func TestAGateClosesWhileTheStatusOfTheCRDCannotBeWritten(t *testing.T) {
 			t.Parallel()
 			g := flipped(t, 3)
 			g.Ask()
+			all := []*running.Gate{g.Gate}
+			for i := range 6 { // more than are answered at a time
+				one := *g.Gate
+				one.Name.Name = fmt.Sprint("another-", i)
+				one.Ask(func(r *v1alpha1.VersionRemoval) { r.Name = one.Name.Name })
+				all = append(all, &one)
+			}
 			failing, healed := &atomic.Bool{}, make(chan struct{})
 			g.moultAt(via(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 				if !failing.Load() || req.Method == http.MethodGet || !strings.HasSuffix(req.URL.Path, "/customresourcedefinitions/widgets."+g.GR.Group+"/status") {
@@ -177,14 +184,19 @@ func TestAGateClosesWhileTheStatusOfTheCRDCannotBeWritten(t *testing.T) {
 				http.Error(answer, "failed calling webhook", http.StatusInternalServerError)
 				return answer.Result(), nil
 			}))
-			g.eventually("True SafeToRemove")
+			each := func(verdict string) {
+				for _, one := range all {
+					g.Eventually(one.Verdict, soon).Should(HavePrefix(verdict), one.Name.Name)
+				}
+			}
+			each("True SafeToRemove")
 			failing.Store(true)
 			g.Flip("v1alpha1")
-			g.Eventually(g.Verdict, soon).Should(HavePrefix("False " + v1alpha1.ReasonIntermediateRevisionRequired))
+			each("False " + v1alpha1.ReasonIntermediateRevisionRequired)
 			failing.Store(false)
 			close(healed)
 			g.Flip("v1")
-			g.eventually("True SafeToRemove")
+			each("True SafeToRemove")
 		})
 	}
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/keymutex"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,9 +29,9 @@ type Reconciler struct {
 	metrics *series
 	states  *stateStore
 
-	approving keymutex.KeyMutex // by CRD: one at a time writes VersionsRemovable
-	requester *requester        // nil if none is to be asked
-	looks     *looks            // nil if what else names the versions is not looked for
+	approving sync.Map   // the CRDs whose VersionsRemovable is being written
+	requester *requester // nil if none is to be asked
+	looks     *looks     // nil if what else names the versions is not looked for
 }
 
 // refusedRetry is when a write that was refused is tried again.
@@ -40,7 +40,7 @@ const refusedRetry = time.Minute
 // Reconcile is the main path.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if req.Namespace == "" {
-		return ctrl.Result{}, r.syncApproval(ctx, req.Name)
+		return ifBusy(r.syncApproval(ctx, req.Name))
 	}
 	if !r.answersIn(req.Namespace) {
 		return ctrl.Result{}, nil // another Moult's to answer, or no one's
@@ -77,7 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		fill(e.removal, e.situation, e.verdict)
 		approved = nil
 	case approved != nil && e.verdict.State == verdict.Ready:
-		return ctrl.Result{}, approved // a gate closes whatever the CRD says, and opens with it
+		return ifBusy(approved) // a gate closes whatever the CRD says, and opens with it
 	}
 	if e.verdict.State == verdict.Ready && !conditions.IsReady(e.before) { // to write the CRD's condition may have taken long
 		again, err := r.evaluate(ctx, req.NamespacedName, r.fresh, r.crds.GetNow)
@@ -87,8 +87,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	opened, err := r.report(ctx, e)
 	r.metrics.record(ctx, e.removal, started)
-	if approved != nil {
-		return ctrl.Result{}, errors.Join(approved, err)
+	if err == nil && approved != nil {
+		return ifBusy(approved)
 	}
 	if err != nil {
 		return ctrl.Result{RequeueAfter: time.Second}, ignoreChanged(err)
@@ -97,6 +97,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.requester.wake(ctx, e.removal)
 	}
 	return r.result(e.situation, e.verdict), nil
+}
+
+// ifBusy has what another worker is at tried again soon; any other error is one.
+func ifBusy(err error) (ctrl.Result, error) {
+	if errors.Is(err, errBusy) {
+		return ctrl.Result{RequeueAfter: busyRetry}, nil
+	}
+	return ctrl.Result{}, err
 }
 
 // ignoreChanged leaves out that somebody has written a VersionRemoval since it was looked at: it is looked at anew.

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/keymutex"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -61,7 +60,7 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 	}
 	r := &Reconciler{
 		opts: opts, client: cached, fresh: whole, crds: newCRDReader(whole, opts.Clock, opts.LabelKey), status: whole.Status(),
-		states: newStateStore(), approving: keymutex.NewHashed(64), metrics: measured,
+		states: newStateStore(), metrics: measured,
 	}
 	if opts.RequestReconcile {
 		objects, err := rewrite.NewClient(mgr.GetConfig(), mgr.GetHTTPClient())
