@@ -63,6 +63,11 @@ func (r *Reconciler) syncApproval(ctx context.Context, name string) error {
 		return errBusy
 	}
 	defer r.approving.Delete(name)
+	defer func() {
+		if len(r.waiting(ctx, name)) == 0 {
+			r.crds.Drop(name) // it was read for them
+		}
+	}()
 	crd, err := r.crds.GetNow(ctx, name)
 	if isGone(err, name) {
 		return nil
@@ -73,9 +78,6 @@ func (r *Reconciler) syncApproval(ctx context.Context, name string) error {
 	change, err := r.approval(ctx, crd)
 	if err == nil && change != nil {
 		err = r.applyApproval(ctx, crd, *change)
-	}
-	if len(r.waiting(ctx, name)) == 0 {
-		r.crds.Drop(name) // it was read for them
 	}
 	return err
 }

@@ -116,13 +116,13 @@ func kept(of map[string]string, keys ...string) map[string]string {
 	return some
 }
 
-// namesOnly drops everything from a CRD's metadata but its identity, and whether it
+// namesOnly drops everything from a CRD's metadata but its identity, its generation, and whether it
 // may be approved.
 func namesOnly(crd *metav1.PartialObjectMetadata) {
-	if crd.Generation == 0 {
+	if crd.CreationTimestamp.IsZero() {
 		return // as this leaves it
 	}
-	crd.ObjectMeta = metav1.ObjectMeta{Name: crd.Name, UID: crd.UID, ResourceVersion: crd.ResourceVersion,
+	crd.ObjectMeta = metav1.ObjectMeta{Name: crd.Name, UID: crd.UID, ResourceVersion: crd.ResourceVersion, Generation: crd.Generation,
 		Annotations: map[string]string{v1alpha1.VersionsRemovable: strconv.FormatBool(namesApproval(crd.ManagedFields))}}
 }
 

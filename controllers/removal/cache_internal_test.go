@@ -93,7 +93,7 @@ func TestWhetherACRDMayBeApprovedIsKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			crd := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-				Name: "widgets.example.com", UID: "u", Generation: 2, ResourceVersion: "7", Labels: map[string]string{"a": "b"},
+				Name: "widgets.example.com", UID: "u", Generation: 2, ResourceVersion: "7", Labels: map[string]string{"a": "b"}, CreationTimestamp: metav1.Now(),
 				Annotations:   map[string]string{v1alpha1.VersionsRemovable: "true"},
 				ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(c.fields)}},
 			}}
@@ -101,7 +101,7 @@ func TestWhetherACRDMayBeApprovedIsKept(t *testing.T) {
 				_, err := slim(crd)
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(mayBeApproved(crd)).To(Equal(c.want))
-				g.Expect(crd.ObjectMeta).To(Equal(metav1.ObjectMeta{Name: "widgets.example.com", UID: "u", ResourceVersion: "7", Annotations: crd.Annotations}))
+				g.Expect(crd.ObjectMeta).To(Equal(metav1.ObjectMeta{Name: "widgets.example.com", UID: "u", ResourceVersion: "7", Generation: 2, Annotations: crd.Annotations}))
 				g.Expect(crd.Annotations).To(HaveLen(1))
 			}
 		})

@@ -19,6 +19,7 @@ import (
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/setup"
 	"github.com/moult-dev/moult/policies/labelorigin"
+	"github.com/moult-dev/moult/policies/verdict"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -34,6 +35,7 @@ type crdReader struct {
 
 	mu    sync.Mutex
 	known map[string]*readCRD
+	went  map[string]verdict.Went // of CRDs that have gone, and that a VersionRemoval names
 }
 
 // readCRD is a CRD as it was read last. One caller reads, others wait for it.
@@ -45,7 +47,7 @@ type readCRD struct {
 }
 
 func newCRDReader(live client.Reader, c clock.PassiveClock, labelKey string) *crdReader {
-	return &crdReader{live: live, clock: c, labelKey: labelKey, known: map[string]*readCRD{}}
+	return &crdReader{live: live, clock: c, labelKey: labelKey, known: map[string]*readCRD{}, went: map[string]verdict.Went{}}
 }
 
 // Get is a CRD as it was a moment ago, or nothing. Its error may be NotFound.
@@ -77,11 +79,34 @@ func (r *crdReader) Changed(name string) {
 	}
 }
 
-// Drop forgets a CRD that was deleted, or that no VersionRemoval names any more. One that is being read meanwhile is not kept.
+// Gone notes that a CRD was deleted, and how it was last. A watch that was away has not seen that. One that is being read meanwhile is not kept.
+func (r *crdReader) Gone(crd *metav1.PartialObjectMetadata, isSeen bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.known, crd.Name)
+	if isSeen {
+		r.went[crd.Name] = verdict.Went{UID: string(crd.UID), Generation: crd.Generation, At: r.clock.Now()}
+	}
+}
+
+// Went is how a CRD went that is missed.
+func (r *crdReader) Went(name string) verdict.Went {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	went, ok := r.went[name]
+	if !ok {
+		went.At = r.clock.Now()
+		r.went[name] = went
+	}
+	return went
+}
+
+// Drop forgets a CRD that no VersionRemoval names any more.
 func (r *crdReader) Drop(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.known, name)
+	delete(r.went, name)
 }
 
 func (r *crdReader) entry(name string) *readCRD {
@@ -114,6 +139,7 @@ func (r *crdReader) refresh(ctx context.Context, name string, known *readCRD) (*
 		return nil, err
 	}
 	known.crd, known.at = r.keptOf(crd), now
+	r.isBack(crd)
 	return known.crd, nil
 }
 
@@ -141,12 +167,24 @@ func (r *crdReader) keptOf(crd *apiextensionsv1.CustomResourceDefinition) *apiex
 			Type: c.Type, Status: apiextensionsv1.ConditionStatus(shortened(string(c.Status))), Message: words.Clip(c.Message, max(maxKept, len(longest))),
 		}}
 	}
+	if crd.DeletionTimestamp != nil {
+		is.Finalizers = words.Of(first(crd.Finalizers, maxBlockers), shortened)
+	}
 	if c := apihelpers.FindCRDCondition(crd, apiextensionsv1.Terminating); c != nil && crd.DeletionTimestamp != nil {
 		is.Status.Conditions = append(is.Status.Conditions, apiextensionsv1.CustomResourceDefinitionCondition{
 			Type: c.Type, Status: apiextensionsv1.ConditionStatus(shortened(string(c.Status))), Reason: shortened(c.Reason), Message: words.Clip(c.Message, words.MostQuoted),
 		})
 	}
 	return is
+}
+
+// isBack forgets how another CRD of the name went.
+func (r *crdReader) isBack(crd *apiextensionsv1.CustomResourceDefinition) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if went, ok := r.went[crd.Name]; ok && went.UID != string(crd.UID) {
+		delete(r.went, crd.Name)
+	}
 }
 
 // forget drops an entry that holds nothing.

@@ -201,12 +201,9 @@ func TestAGateClosesWhileTheStatusOfTheCRDCannotBeWritten(t *testing.T) {
 	}
 }
 
-// What was found before the condition on the CRD was written need not be true any more once it is.
-func TestAGateOpensByWhatIsSoWhenTheCRDSaysIt(t *testing.T) {
-	t.Parallel()
-	g := flipped(t, 3)
-	g.Ask()
-	writes, goOn := make(chan struct{}), make(chan struct{})
+// slowToApprove holds up the first write of the condition on the CRD until it may go on.
+func (g *gate) slowToApprove() (writes, goOn chan struct{}) {
+	writes, goOn = make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	g.moultAt(via(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if req.Method == http.MethodPatch && strings.HasSuffix(req.URL.Path, "/customresourcedefinitions/widgets."+g.GR.Group+"/status") {
@@ -224,10 +221,60 @@ func TestAGateOpensByWhatIsSoWhenTheCRDSaysIt(t *testing.T) {
 		}
 		return next.RoundTrip(req)
 	}))
+	return writes, goOn
+}
+
+// What was found before the condition on the CRD was written need not be true any more once it is.
+func TestAGateOpensByWhatIsSoWhenTheCRDSaysIt(t *testing.T) {
+	t.Parallel()
+	g := flipped(t, 3)
+	g.Ask()
+	writes, goOn := g.slowToApprove()
 	g.Eventually(writes, soon).Should(BeClosed())
 	g.Flip("v1alpha1")
 	g.Eventually(func() string { return g.Reason() }, soon).ShouldNot(Equal(v1alpha1.ReasonMigrated))
 	close(goOn)
 	g.Consistently(g.Verdict, 3*time.Second, "5ms").ShouldNot(HavePrefix("True"))
+	g.Eventually(g.Verdict, soon).Should(HavePrefix("False " + v1alpha1.ReasonIntermediateRevisionRequired))
+}
+
+// What changed of a CRD since it was looked at last shows by how it went.
+func TestACRDThatWasChangedUnseenBeforeItWentHoldsTheGate(t *testing.T) {
+	t.Parallel()
+	g := flipped(t, 3)
+	g.Ask()
+	writes, goOn := g.slowToApprove()
+	g.Eventually(writes, soon).Should(BeClosed())
+	g.Flip("v1alpha1")
+	g.Expect(g.apply(cp.Config, 0, "v1alpha1", oldTool, map[string]any{"size": int64(1)})).To(Succeed())
+	_, err := g.Objects("v1alpha1").Patch(t.Context(), "owned-0", types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/waits"]}}`), metav1.PatchOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	name := "widgets." + g.GR.Group
+	g.Expect(g.CRDs().Delete(t.Context(), name, metav1.DeleteOptions{})).To(Succeed())
+	_, err = g.CRDs().Patch(t.Context(), name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	close(goOn)
+	g.Eventually(g.Verdict, soon).Should(Equal("False " + v1alpha1.ReasonDeletionUnproved + " Reconciling"))
+	g.Consistently(g.Verdict, 3*time.Second, "50ms").ShouldNot(HavePrefix("True"))
+	g.Expect(g.Stored()).To(HaveKeyWithValue("v1alpha1", 1))
+}
+
+// Somebody who writes to a gate all the time does not keep it from closing.
+func TestAGateClosesWhileItIsWrittenAllTheTime(t *testing.T) {
+	t.Parallel()
+	g := flipped(t, 3)
+	g.Ask()
+	var busy atomic.Bool
+	g.moultAt(via(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if busy.Load() && req.Method == http.MethodPatch && strings.HasSuffix(req.URL.Path, "/versionremovals/"+g.Name.Name+"/status") {
+			g.Change(func(r *v1alpha1.VersionRemoval) {
+				metav1.SetMetaDataAnnotation(&r.ObjectMeta, "example.com/at", time.Now().String())
+			})
+		}
+		return next.RoundTrip(req)
+	}))
+	g.Eventually(g.Verdict, soon).Should(HavePrefix("True SafeToRemove"))
+	busy.Store(true)
+	g.Flip("v1alpha1")
 	g.Eventually(g.Verdict, soon).Should(HavePrefix("False " + v1alpha1.ReasonIntermediateRevisionRequired))
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/plan"
 	"github.com/moult-dev/moult/policies/verdict"
-	"github.com/moult-dev/moult/policies/words"
 )
 
 // observe looks at the CRD that a VersionRemoval names and at how far its
@@ -42,20 +41,13 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	if err != nil && !gone {
 		return nil, s, err
 	}
-	isNew := s.Before == "" && s.StoredAt == nil
-	if isNew || gone {
-		others, err := r.beside(ctx, removal)
-		if err != nil {
-			return nil, s, err
-		}
-		if s.Record = s.Record.Following(words.Of(others, verdict.RecordOf)); isNew {
-			s.Record, err = learn(ctx, removal, others, gone, from)
-		}
-		if err != nil {
+	if isNew := s.Before == "" && s.StoredAt == nil; isNew {
+		if s.Record, err = r.learn(ctx, removal, gone, from); err != nil {
 			return nil, s, err
 		}
 	}
 	if gone {
+		s.Went = r.crds.Went(removal.Spec.CRDName)
 		r.forget(client.ObjectKeyFromObject(removal))
 		return nil, s, nil
 	}
@@ -77,26 +69,20 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	return crd, s, nil
 }
 
-// beside are the other VersionRemovals of a CRD in the namespace. Another team's are not asked: they would hold this gate.
-func (r *Reconciler) beside(ctx context.Context, removal *v1alpha1.VersionRemoval) (others []*v1alpha1.VersionRemoval, err error) {
+// learn is what a VersionRemoval that is new learns of the others of its CRD in its namespace. Another team's are not asked: they would hold this
+// gate. One that the cache still has is looked for where the answer comes from, before it holds the gate.
+func (r *Reconciler) learn(ctx context.Context, removal *v1alpha1.VersionRemoval, gone bool, from client.Reader) (verdict.Record, error) {
 	list := &v1alpha1.VersionRemovalList{}
 	if err := r.client.List(ctx, list, client.InNamespace(removal.Namespace), client.MatchingFields{crdNameIndex: removal.Spec.CRDName}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the VersionRemovals of %s: %w", removal.Spec.CRDName, err)
+		return verdict.Record{}, fmt.Errorf("listing the VersionRemovals of %s: %w", removal.Spec.CRDName, err)
 	}
-	for i := range list.Items {
-		if other := &list.Items[i]; other.UID != removal.UID {
-			others = append(others, other)
-		}
-	}
-	return others, nil
-}
-
-// learn is what a VersionRemoval that is new learns of the others. One that the cache still has is looked for where the answer comes from, before it
-// holds the gate.
-func learn(ctx context.Context, removal *v1alpha1.VersionRemoval, others []*v1alpha1.VersionRemoval, gone bool, from client.Reader) (verdict.Record, error) {
 	var known []verdict.Record
 	isFound := false
-	for _, other := range others {
+	for i := range list.Items {
+		other := &list.Items[i]
+		if other.UID == removal.UID {
+			continue
+		}
 		record := verdict.RecordOf(other)
 		if holds := verdict.Learn([]verdict.Record{record}, gone).MayLeave(removal.Spec.Versions); holds && !isFound {
 			now := &v1alpha1.VersionRemoval{}

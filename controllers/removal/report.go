@@ -2,6 +2,7 @@ package removal
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,11 +36,24 @@ func (r *Reconciler) report(ctx context.Context, e evaluation) (opened bool, err
 		return false, nil
 	}
 	answer := client.MergeFromWithOptions(e.before, client.MergeFromWithOptimisticLock{})
+	if conditions.IsReady(e.before) && e.verdict.State != verdict.Ready {
+		if answer, err = closing(e.removal); err != nil {
+			return false, err
+		}
+	}
 	if err := r.client.Status().Patch(ctx, e.removal, answer, client.FieldOwner(v1alpha1.FieldManager)); err != nil {
 		return false, fmt.Errorf("writing the status of %s/%s: %w", e.removal.Namespace, e.removal.Name, err)
 	}
 	r.tell(ctx, e.before, e.removal, e.verdict)
 	return e.verdict.State == verdict.Ready && !conditions.IsReady(e.before), nil
+}
+
+// closing closes a gate whatever else is written to it at the same time, as long as it is the same one.
+func closing(removal *v1alpha1.VersionRemoval) (client.Patch, error) {
+	body, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/uid", "value": removal.UID}, {"op": "add", "path": "/status", "value": removal.Status},
+	})
+	return client.RawPatch(types.JSONPatchType, body), err
 }
 
 // fill puts a verdict into the status.

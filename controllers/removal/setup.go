@@ -148,7 +148,7 @@ func (r *Reconciler) ofCRDs() handler.TypedEventHandler[*metav1.PartialObjectMet
 			wake(ctx, e.ObjectNew, q)
 		},
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*metav1.PartialObjectMetadata], q queue) {
-			r.crds.Drop(e.Object.Name)
+			r.crds.Gone(e.Object, !e.DeleteStateUnknown && len(r.waiting(ctx, e.Object.Name)) > 0)
 			wake(ctx, e.Object, q)
 		},
 	}

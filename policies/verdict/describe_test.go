@@ -25,6 +25,11 @@ func TestWhatIsReadOfACRD(t *testing.T) {
 		"nothing but its versions": {},
 		"it is being deleted": {
 			change: func(c *crd) { c.DeletionTimestamp = &metav1.Time{Time: now} }, want: func(d *CRD) { d.Deleting = true }},
+		"its deletion waits": {
+			change: func(c *crd) {
+				c.DeletionTimestamp, c.Finalizers = &metav1.Time{Time: now}, []string{apiextensionsv1.CustomResourceCleanupFinalizer, "example.com/waits"}
+			}, want: func(d *CRD) { d.Deleting, d.WaitsFor = true, []string{"example.com/waits"} }},
+		"it has a finalizer": {change: func(c *crd) { c.Finalizers = []string{"example.com/waits"} }},
 		"it is opted in": {
 			change: func(c *crd) { metav1.SetMetaDataLabel(&c.ObjectMeta, v1alpha1.MigrateLabel, "true") },
 			want:   func(d *CRD) { d.OptedIn, d.LabelOrigin.Origin = true, labelorigin.Unknown }},

@@ -36,6 +36,13 @@ func TestObjectsThatCouldNotBeDeletedHoldTheGate(t *testing.T) {
 	g.Expect(v.Message).To(And(ContainSubstring("may be left in etcd at v1alpha1"), ContainSubstring("bring the CRD back")))
 }
 
+// Others than the API server may have something to clean up.
+func TestWhatElseADeletionWaitsForIsNamed(t *testing.T) {
+	g, v := NewWithT(t), Judge(with(remembers, goes, func(s *Situation) { s.CRD.WaitsFor = []string{"example.com/waits"} }))
+	g.Expect(v.Reason).To(Equal(v1alpha1.ReasonNotEstablished))
+	g.Expect(v.Blockers).To(ConsistOf(blocked(v1alpha1.ReasonNotEstablished, "finalizers of others: example.com/waits", "see what holds those who own the finalizers")))
+}
+
 // allAtV1 is that all objects are proved, and lefts are those of a CRD that has gone.
 var allAtV1, lefts = &v1alpha1.StoredAtStatus{UID: v1.UID, Generation: v1.Generation, Versions: []string{v1.StorageVersion}, Complete: true}, &v1alpha1.StoredAtStatus{UID: "former", Generation: 1, Versions: anyVersion}
 
@@ -49,7 +56,15 @@ func goes(s *Situation) { s.CRD.Deleting = true }
 
 func again(s *Situation) { s.CRD.Generation++ }
 
-func gone(s *Situation) { s.CRD, s.Migration = nil, nil }
+// gone is that the process sees it go, and unseen that it does not.
+func gone(s *Situation) {
+	if s.CRD != nil {
+		s.Went = Went{UID: s.CRD.UID, Generation: s.CRD.Generation}
+	}
+	unseen(s)
+}
+
+func unseen(s *Situation) { s.CRD, s.Migration = nil, nil }
 
 // returns makes the CRD anew.
 func returns(changes ...func(*Situation)) func(*Situation) {
@@ -114,7 +129,11 @@ func TestACRDThatGoesUnprovedHoldsTheGate(t *testing.T) {
 		"proved":                    {steps: []func(*Situation){still, goes, still, gone, still}, says: []string{safe, going, going, nothing, nothing}},
 		"proved, and deleted twice": {steps: []func(*Situation){still, goes, again, gone}, says: []string{safe, going, going, nothing}},
 		"changed twice as it goes, and seen each time": {steps: []func(*Situation){still, goes, again, again, again, gone}, says: []string{safe, going, going, going, going, nothing}},
-		"changed to and fro as it went":                {steps: []func(*Situation){still, goes, func(s *Situation) { again(s); again(s) }, gone}, says: []string{safe, going, unproved, unproved}},
+		"proved, and another process missed it": {steps: []func(*Situation){still, unseen, func(s *Situation) { s.Went = Went{UID: "another"} }, func(s *Situation) { s.Went = Went{UID: v1.UID, Generation: v1.Generation} }},
+			says: []string{safe, unproved, unproved, nothing}},
+		"seen to go, and asked by another process": {steps: []func(*Situation){still, gone, func(s *Situation) { s.Went = Went{} }, asks("v1")}, says: []string{safe, nothing, nothing, unproved}},
+		"changed after it was looked at":           {steps: []func(*Situation){still, func(s *Situation) { again(s); gone(s) }, asks("v0")}, says: []string{safe, unproved, unproved}},
+		"changed to and fro as it went":            {steps: []func(*Situation){still, goes, func(s *Situation) { again(s); again(s) }, gone}, says: []string{safe, going, unproved, unproved}},
 		"removed, and back as it goes": {
 			steps: []func(*Situation){func(s *Situation) { removes(s); s.CRD.OptedIn, s.Migration = false, nil }, goes, func(s *Situation) { again(s); s.CRD.Versions = with().CRD.Versions }, gone},
 			says:  []string{removed, going, unproved, unproved},
@@ -274,34 +293,4 @@ func TestWhatIsLearntOfOthers(t *testing.T) {
 		})
 	}
 	NewWithT(t).Expect(Learn([]Record{unknown}, false)).To(Equal(Record{}), "while it is there, it is looked at")
-}
-
-// One that was not looked at while its CRD was there learns what others have seen of it since.
-func TestWhatOthersHaveSeenLaterCounts(t *testing.T) {
-	at := func(uid string, generation int64, complete bool, versions ...string) Record {
-		return Record{v1alpha1.ReasonSafeToRemove, &v1alpha1.StoredAtStatus{UID: uid, Generation: generation, Complete: complete, Versions: versions}}
-	}
-	proved := at("a", 2, true, "v1")
-	for name, c := range map[string]struct {
-		known, other Record
-		want         []string
-	}{
-		"a flip back":              {proved, at("a", 3, true, "v1", "v1alpha1"), []string{"v1", "v1alpha1"}},
-		"a change without a proof": {proved, at("a", 3, false, "v2"), []string{"v1", "v2"}},
-		"a proof":                  {at("a", 2, false, "v1", "v1alpha1"), at("a", 3, true, "v1"), []string{"v1"}},
-		"nothing later":            {proved, at("a", 2, false, "v1alpha1"), []string{"v1"}},
-		"another CRD":              {proved, at("b", 9, false, "v1alpha1"), []string{"v1"}},
-		"one that knows nothing":   {proved, Record{Before: v1alpha1.ReasonMigrating}, []string{"v1"}},
-		"nothing, where none is":   {Record{}, at("a", 2, true, "v1"), nil},
-		"of a CRD that never was":  {at("", 0, false), at("a", 2, true, "v1"), nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g, is := NewWithT(t), c.known.Following([]Record{c.other})
-			if c.want == nil {
-				g.Expect(is).To(Equal(c.known))
-				return
-			}
-			g.Expect(is.StoredAt.Versions).To(Equal(c.want))
-		})
-	}
 }

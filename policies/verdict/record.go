@@ -15,7 +15,7 @@ import (
 type Record struct {
 	// Before is the reason of the last answer, empty if there was none.
 	Before string
-	// StoredAt is at which versions objects may be stored, nil if that is not known. Without a UID, there has been no such CRD.
+	// StoredAt is at which versions objects may be stored, nil if that is not known. Without a UID, there is no such CRD.
 	StoredAt *v1alpha1.StoredAtStatus
 }
 
@@ -81,21 +81,6 @@ func Learn(others []Record, gone bool) Record {
 	return Record{StoredAt: &learnt}
 }
 
-// Following adds what others know of the same CRD at a later generation, which went before this one was looked at.
-func (r Record) Following(others []Record) Record {
-	for _, other := range others {
-		known, later := r.StoredAt, other.StoredAt
-		if known == nil || later == nil || known.UID == "" || later.UID != known.UID || later.Generation <= known.Generation {
-			continue
-		}
-		r.StoredAt = later.DeepCopy()
-		if !later.Complete {
-			r.StoredAt.Versions = shortest(slices.Concat(known.Versions, later.Versions))
-		}
-	}
-	return r
-}
-
 // shortest is a list of versions that fits into a status. No version has a longer name, though storedVersions may hold one.
 func shortest(versions []string) []string {
 	const most, longest = 64, 63
@@ -115,10 +100,7 @@ func shortest(versions []string) []string {
 func (s Situation) storedAt() *v1alpha1.StoredAtStatus {
 	known := s.StoredAt
 	if s.CRD == nil {
-		if known == nil && s.Before == "" {
-			known = &v1alpha1.StoredAtStatus{}
-		}
-		return known
+		return s.leftAt()
 	}
 	is := &v1alpha1.StoredAtStatus{UID: s.CRD.UID, Generation: s.CRD.Generation}
 	isNext := known != nil && known.UID == is.UID && (known.Generation == is.Generation || known.Generation == is.Generation-1)
@@ -143,6 +125,26 @@ func (s Situation) storedAt() *v1alpha1.StoredAtStatus {
 	return is
 }
 
+// leftAt is at which versions objects may be left of a CRD that has gone. What is known of it says nothing if it was changed since. Of one that goes,
+// a deletion alone is no other generation.
+func (s Situation) leftAt() *v1alpha1.StoredAtStatus {
+	switch known := s.StoredAt; {
+	case known == nil && s.Before == "":
+		return &v1alpha1.StoredAtStatus{}
+	case known == nil, known.UID == "", s.wentUnseen():
+		return known
+	case known.Generation < s.Went.Generation:
+		return &v1alpha1.StoredAtStatus{Versions: anyVersion}
+	default:
+		return &v1alpha1.StoredAtStatus{Versions: known.Versions}
+	}
+}
+
+// wentUnseen reports whether this process has not seen how the CRD went that something is known of.
+func (s Situation) wentUnseen() bool {
+	return s.CRD == nil && s.StoredAt != nil && s.StoredAt.UID != "" && s.StoredAt.UID != s.Went.UID
+}
+
 // provedAsItIs reports whether all objects are proved of the CRD as it is now.
 func (s Situation) provedAsItIs() bool {
 	_, unseen := notSeenYet(s)
@@ -159,5 +161,5 @@ func (s Situation) isProving() bool {
 
 // mayBeLeft reports whether objects may be stored at the versions of a CRD that goes, or has gone.
 func (s Situation) mayBeLeft() bool {
-	return Record{s.Before, s.storedAt()}.MayLeave(s.Removal.Versions)
+	return s.wentUnseen() || Record{s.Before, s.storedAt()}.MayLeave(s.Removal.Versions)
 }

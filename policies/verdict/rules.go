@@ -116,13 +116,21 @@ func nothingStored(s Situation) (Verdict, bool) {
 		fmt.Sprintf("there is no CRD %s, so nothing that can be read is stored at %s", s.Removal.CRDName, list(s.Removal.Versions))), s.CRD == nil
 }
 
-// crdIsGoing: all objects go with it, if the API server has its way.
+// crdIsGoing: all objects go with it, if the API server has its way, and so do others whose finalizers it has.
 func crdIsGoing(s Situation) (Verdict, bool) {
+	if s.CRD == nil || !s.CRD.Deleting {
+		return Verdict{}, false
+	}
 	if s.mayBeLeft() {
 		return progressing(v1alpha1.ReasonDeletionUnproved, fmt.Sprintf("the CRD %s is being deleted, and it is not proved that no object is stored at %s", s.Removal.CRDName, list(s.Removal.Versions)),
-			"let the API server delete the objects with it; without the CRD's own finalizer, they stay in etcd where nothing can read them"), s.CRD.Deleting
+			"let the API server delete the objects with it; without the CRD's own finalizer, they stay in etcd where nothing can read them"), true
 	}
-	return progressing(v1alpha1.ReasonNotEstablished, fmt.Sprintf("the CRD %s is being deleted", s.Removal.CRDName), ""), s.CRD.Deleting
+	v := progressing(v1alpha1.ReasonNotEstablished, fmt.Sprintf("the CRD %s is being deleted", s.Removal.CRDName), "")
+	if len(s.CRD.WaitsFor) > 0 {
+		v = progressing(v.Reason, fmt.Sprintf("%s, and waits for the finalizers of others: %s", v.Message, list(s.CRD.WaitsFor)),
+			"see what holds those who own the finalizers; the CRD's own is the API server's")
+	}
+	return v, true
 }
 
 // leftUnreadable: the versions went too early, and what is stored at them can be read again only when they are back.

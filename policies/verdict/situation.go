@@ -26,6 +26,8 @@ type Situation struct {
 	LabelKey string
 	// CRD is nil if there is no such CRD.
 	CRD *CRD
+	// Went is how the last CRD of the name went, if it has gone.
+	Went Went
 	// Migration is how far that of the CRD is; nil if that is not known (yet).
 	Migration *plan.MigrationStatus
 	// Remembered is what was found safe before this process began, for the same
@@ -53,6 +55,15 @@ type Situation struct {
 	Every time.Duration
 }
 
+// Went is what a process has seen of a CRD that has gone.
+type Went struct {
+	// UID and Generation are those that it had last. Empty: how it went was not seen, or not yet.
+	UID        string
+	Generation int64
+	// At is when it was first missed.
+	At time.Time
+}
+
 // CRD is the part of a CustomResourceDefinition that matters here.
 type CRD struct {
 	plan.Subject
@@ -68,6 +79,8 @@ type CRD struct {
 	Deleting        bool
 	// DeletionFailed is why the API server could not delete the objects with it, empty if that did not fail (yet).
 	DeletionFailed string
+	// WaitsFor are finalizers of others that a deletion waits for.
+	WaitsFor       []string
 	Versions       []Version
 	StoredVersions []string
 	// Backup is what the CRD says of its last backup.
@@ -93,6 +106,11 @@ func Describe(crd *apiextensionsv1.CustomResourceDefinition, labelKey string, gr
 	}
 	for _, v := range crd.Spec.Versions {
 		d.Versions = append(d.Versions, Version{Name: v.Name, Served: v.Served})
+	}
+	for _, finalizer := range crd.Finalizers {
+		if d.Deleting && finalizer != apiextensionsv1.CustomResourceCleanupFinalizer {
+			d.WaitsFor = append(d.WaitsFor, finalizer)
+		}
 	}
 	return d
 }
@@ -241,9 +259,15 @@ func (s Situation) remembered() bool {
 	return r != nil && r.UID == s.CRD.UID && r.Generation == s.CRD.Generation && r.StorageVersion == s.CRD.StorageVersion
 }
 
+// hearing is how long the watch may take to show how a CRD went.
+const hearing = 2 * time.Second
+
 // StillHolds reports whether a verdict is only that the migration has not looked yet,
 // right after a start, while the very same was found safe before. What was said
-// then holds until it has.
+// then holds until it has. So it does until the watch shows how a CRD went.
 func (s Situation) StillHolds(v Verdict) bool {
+	if s.CRD == nil {
+		return s.wentUnseen() && s.Now.Sub(s.Went.At) < hearing
+	}
 	return v.Rule == NotSeenYet && s.Migration == nil && s.remembered() && len(s.stored()) == 0
 }
