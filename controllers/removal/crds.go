@@ -89,13 +89,18 @@ func (r *crdReader) Gone(crd *metav1.PartialObjectMetadata, isSeen bool) {
 	}
 }
 
-// Went is how a CRD went that is missed.
-func (r *crdReader) Went(name string) verdict.Went {
+// Went is how the last CRD of a name went, and since when it is missed if it is.
+func (r *crdReader) Went(name string, isMissed bool) verdict.Went {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	went, ok := r.went[name]
-	if !ok {
+	went, isKnown := r.went[name]
+	switch {
+	case !isMissed:
+		went.At = time.Time{}
+	case went.At.IsZero():
 		went.At = r.clock.Now()
+	}
+	if isMissed || isKnown {
 		r.went[name] = went
 	}
 	return went
@@ -139,7 +144,6 @@ func (r *crdReader) refresh(ctx context.Context, name string, known *readCRD) (*
 		return nil, err
 	}
 	known.crd, known.at = r.keptOf(crd), now
-	r.isBack(crd)
 	return known.crd, nil
 }
 
@@ -176,15 +180,6 @@ func (r *crdReader) keptOf(crd *apiextensionsv1.CustomResourceDefinition) *apiex
 		})
 	}
 	return is
-}
-
-// isBack forgets how another CRD of the name went.
-func (r *crdReader) isBack(crd *apiextensionsv1.CustomResourceDefinition) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if went, ok := r.went[crd.Name]; ok && went.UID != string(crd.UID) {
-		delete(r.went, crd.Name)
-	}
 }
 
 // forget drops an entry that holds nothing.

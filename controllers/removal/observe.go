@@ -46,8 +46,8 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 			return nil, s, err
 		}
 	}
+	s.Went = r.crds.Went(removal.Spec.CRDName, gone)
 	if gone {
-		s.Went = r.crds.Went(removal.Spec.CRDName)
 		r.forget(client.ObjectKeyFromObject(removal))
 		return nil, s, nil
 	}

@@ -132,8 +132,14 @@ func TestACRDThatGoesUnprovedHoldsTheGate(t *testing.T) {
 		"proved, and another process missed it": {steps: []func(*Situation){still, unseen, func(s *Situation) { s.Went = Went{UID: "another"} }, func(s *Situation) { s.Went = Went{UID: v1.UID, Generation: v1.Generation} }},
 			says: []string{safe, unproved, unproved, nothing}},
 		"seen to go, and asked by another process": {steps: []func(*Situation){still, gone, func(s *Situation) { s.Went = Went{} }, asks("v1")}, says: []string{safe, nothing, nothing, unproved}},
-		"changed after it was looked at":           {steps: []func(*Situation){still, func(s *Situation) { again(s); gone(s) }, asks("v0")}, says: []string{safe, unproved, unproved}},
-		"changed to and fro as it went":            {steps: []func(*Situation){still, goes, func(s *Situation) { again(s); again(s) }, gone}, says: []string{safe, going, unproved, unproved}},
+		"changed after it was looked at, and back": {
+			steps: []func(*Situation){still, func(s *Situation) { again(s); gone(s); returns(removes, unlooked)(s) }, returns(removes)},
+			says:  []string{safe, failed, removed},
+		},
+		"gone unseen, and back":          {steps: []func(*Situation){still, func(s *Situation) { unseen(s); returns(removes, unlooked)(s) }, unseen}, says: []string{safe, failed, unproved}},
+		"gone as it was, and back":       {steps: []func(*Situation){still, func(s *Situation) { gone(s); returns(removes, unlooked)(s) }}, says: []string{safe, removed}},
+		"changed after it was looked at": {steps: []func(*Situation){still, func(s *Situation) { again(s); gone(s) }, asks("v0")}, says: []string{safe, unproved, unproved}},
+		"changed to and fro as it went":  {steps: []func(*Situation){still, goes, func(s *Situation) { again(s); again(s) }, gone}, says: []string{safe, going, unproved, unproved}},
 		"removed, and back as it goes": {
 			steps: []func(*Situation){func(s *Situation) { removes(s); s.CRD.OptedIn, s.Migration = false, nil }, goes, func(s *Situation) { again(s); s.CRD.Versions = with().CRD.Versions }, gone},
 			says:  []string{removed, going, unproved, unproved},

@@ -102,6 +102,11 @@ func (s Situation) storedAt() *v1alpha1.StoredAtStatus {
 	if s.CRD == nil {
 		return s.leftAt()
 	}
+	if s.hasGone() { // and this is another one
+		if known = s.leftAt(); s.wentUnseen() {
+			known = &v1alpha1.StoredAtStatus{Versions: anyVersion}
+		}
+	}
 	is := &v1alpha1.StoredAtStatus{UID: s.CRD.UID, Generation: s.CRD.Generation}
 	isNext := known != nil && known.UID == is.UID && (known.Generation == is.Generation || known.Generation == is.Generation-1)
 	switch {
@@ -140,10 +145,13 @@ func (s Situation) leftAt() *v1alpha1.StoredAtStatus {
 	}
 }
 
-// wentUnseen reports whether this process has not seen how the CRD went that something is known of.
-func (s Situation) wentUnseen() bool {
-	return s.CRD == nil && s.StoredAt != nil && s.StoredAt.UID != "" && s.StoredAt.UID != s.Went.UID
+// hasGone reports whether the CRD that something is known of is no longer there.
+func (s Situation) hasGone() bool {
+	return s.StoredAt != nil && s.StoredAt.UID != "" && (s.CRD == nil || s.CRD.UID != s.StoredAt.UID)
 }
+
+// wentUnseen reports whether this process has not seen how that one went.
+func (s Situation) wentUnseen() bool { return s.hasGone() && s.StoredAt.UID != s.Went.UID }
 
 // provedAsItIs reports whether all objects are proved of the CRD as it is now.
 func (s Situation) provedAsItIs() bool {
@@ -161,5 +169,5 @@ func (s Situation) isProving() bool {
 
 // mayBeLeft reports whether objects may be stored at the versions of a CRD that goes, or has gone.
 func (s Situation) mayBeLeft() bool {
-	return s.wentUnseen() || Record{s.Before, s.storedAt()}.MayLeave(s.Removal.Versions)
+	return s.CRD == nil && s.wentUnseen() || Record{s.Before, s.storedAt()}.MayLeave(s.Removal.Versions)
 }

@@ -26,7 +26,7 @@ type Situation struct {
 	LabelKey string
 	// CRD is nil if there is no such CRD.
 	CRD *CRD
-	// Went is how the last CRD of the name went, if it has gone.
+	// Went is how the last CRD of the name went, if one has gone.
 	Went Went
 	// Migration is how far that of the CRD is; nil if that is not known (yet).
 	Migration *plan.MigrationStatus
@@ -60,7 +60,7 @@ type Went struct {
 	// UID and Generation are those that it had last. Empty: how it went was not seen, or not yet.
 	UID        string
 	Generation int64
-	// At is when it was first missed.
+	// At is when it was first missed, zero if there is another one by now.
 	At time.Time
 }
 
