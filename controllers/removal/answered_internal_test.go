@@ -2,6 +2,7 @@ package removal
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/verdict"
 )
 
 // A watch that was away reports one that was deleted and made again as changed. The CRD that it was about must no longer call
@@ -33,4 +35,12 @@ func TestAVersionRemovalThatWasMadeAgainForAnotherCRDWakesBoth(t *testing.T) {
 		woken = append(woken, request.String())
 	}
 	g.Expect(woken).To(ConsistOf("ns/gate", "/gadgets.example.com", "/widgets.example.com"))
+}
+
+// A watch that is there and delivers nothing keeps no gate open for longer than a minute.
+func TestAGateIsLookedAtUnwoken(t *testing.T) {
+	for every, want := range map[time.Duration]time.Duration{time.Hour: time.Minute, time.Second: time.Second} {
+		r := &Reconciler{opts: Options{SurveyInterval: every}}
+		NewWithT(t).Expect(r.result(verdict.Situation{}, verdict.Verdict{}).RequeueAfter).To(Equal(want))
+	}
 }

@@ -155,12 +155,15 @@ func (r *Reconciler) evaluate(ctx context.Context, name types.NamespacedName, fr
 	return e, nil
 }
 
+// unwoken is how long a gate may stay as it is by watches alone: one may be there and deliver nothing.
+const unwoken = time.Minute
+
 // result is the one place that says when to look again without being woken.
 func (r *Reconciler) result(s verdict.Situation, v verdict.Verdict) ctrl.Result {
 	if !v.Until.IsZero() {
 		return ctrl.Result{RequeueAfter: max(v.Until.Sub(s.Now), 1)}
 	}
-	return ctrl.Result{RequeueAfter: r.opts.SurveyInterval}
+	return ctrl.Result{RequeueAfter: min(r.opts.SurveyInterval, unwoken)}
 }
 
 // forget drops what a deleted VersionRemoval asked for.
