@@ -20,7 +20,9 @@ import (
 // fix and an error for what another try may fix.
 func (r *Reconciler) act(ctx context.Context, name string, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation, d plan.Decision) (*plan.Failure, error) {
 	if d.Step != plan.Follow {
-		r.walks.stop(name)
+		if stopped := r.walks.stop(name); stopped != nil {
+			r.sawWriters(stopped, stopped.walk.Result()) // the next walk may end before its last request does
+		}
 	}
 	switch d.Step {
 	case plan.Forget:

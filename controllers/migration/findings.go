@@ -115,3 +115,15 @@ func lossesAfter(before, now []plan.Loss) []plan.Loss {
 	}
 	return after
 }
+
+// lossesOnTheWay are the losses once a walk was stopped: what it has cost is added, and what was left alone before still is.
+func lossesOnTheWay(before, now []plan.Loss) []plan.Loss {
+	waits := func(l plan.Loss) bool { return l.Waits }
+	cost := slices.DeleteFunc(slices.Clone(now), waits)
+	for _, loss := range before {
+		if waits(loss) {
+			cost = append(cost, loss)
+		}
+	}
+	return lossesAfter(before, cost)
+}

@@ -41,6 +41,8 @@ func (s *strollers) carryOut(ctx context.Context, w *walking) (plan.Outcome, rew
 	return plan.Outcome{}, rewrite.Result{}, ctx.Err()
 }
 
+func (s *strollers) cut(*walking, rewrite.Result) {}
+
 func (s *strollers) ended(w *walking, _ plan.Outcome, _ rewrite.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

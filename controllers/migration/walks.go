@@ -44,6 +44,8 @@ type walker interface {
 	carryOut(ctx context.Context, w *walking) (plan.Outcome, rewrite.Result, error)
 	// ended takes in what was found by a walk that was not stopped.
 	ended(w *walking, outcome plan.Outcome, result rewrite.Result)
+	// cut takes in what one that was has found or done, and no later one sees.
+	cut(w *walking, result rewrite.Result)
 }
 
 // walking is one walk over all objects of a CRD.
@@ -96,11 +98,14 @@ func (w *walks) run(ctx context.Context, run *walking) {
 	w.slots.Release(1)
 	leave()
 	gaveWay := limited.Err() != nil
-	if err != nil && !gaveWay || ctx.Err() != nil || !w.isRunning(run) {
-		return
-	}
-	if !gaveWay {
+	isStopped := err != nil && !gaveWay || ctx.Err() != nil || !w.isRunning(run)
+	if isStopped || gaveWay {
+		w.walker.cut(run, result)
+	} else {
 		w.walker.ended(run, outcome, result) // before the walk is off the list, or a second one might be started
+	}
+	if isStopped {
+		return
 	}
 	w.end(run, gaveWay)
 	select {
@@ -122,15 +127,16 @@ func (w *walks) isRunning(run *walking) bool {
 	return w.running[run.crd.Name] == run
 }
 
-// stop ends the walk of a CRD, if there is one, and forgets its outcome.
-func (w *walks) stop(crd string) {
+// stop ends the walk of a CRD, if there is one, and forgets its outcome. Its last requests may be under way for a while.
+func (w *walks) stop(crd string) (stopped *walking) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if run, ok := w.running[crd]; ok {
-		run.cancel()
+	if stopped = w.running[crd]; stopped != nil {
+		stopped.cancel()
 		delete(w.running, crd)
 	}
 	delete(w.patience, crd)
+	return stopped
 }
 
 // stopAll ends every walk and waits until their last request has returned.
@@ -196,6 +202,26 @@ func (r *Reconciler) ended(w *walking, outcome plan.Outcome, result rewrite.Resu
 	r.states.update(w.crd.Name, w.observed.Subject, func(known *state) {
 		known.findings = known.findings.after(outcome, result, w.walk.Moved())
 		known.evidence = known.evidence.After(outcome, now, r.opts.Settle)
+	})
+}
+
+func (r *Reconciler) cut(w *walking, result rewrite.Result) {
+	r.sawWriters(w, result)
+	r.tellOfFields(w.crd, w.observed.StorageVersion, result.Dropped())
+	r.states.with(w.crd.Name, func(known *state) {
+		if known.evidence.UID == w.observed.UID {
+			known.findings.losses = lossesOnTheWay(known.findings.losses, lossesOf(result))
+		}
+	})
+}
+
+// sawWriters takes in who has written, as far as a walk that is stopped has seen it by now: it moves the entries that show it.
+func (r *Reconciler) sawWriters(w *walking, result rewrite.Result) {
+	cut := plan.Outcome{Leaving: w.observed.Removal.Versions, Failure: &plan.Failure{}}
+	r.states.with(w.crd.Name, func(known *state) {
+		if known.evidence.UID == w.observed.UID {
+			known.findings.writers = known.findings.writers.after(cut, result)
+		}
 	})
 }
 

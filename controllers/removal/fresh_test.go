@@ -11,12 +11,15 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/migration"
+	"github.com/moult-dev/moult/controllers/removal"
 	"github.com/moult-dev/moult/test/builders"
 )
 
@@ -211,4 +214,35 @@ func via(cfg *rest.Config, see func(req *http.Request, next http.RoundTripper) (
 		return roundTripper(func(req *http.Request) (*http.Response, error) { return see(req, next) })
 	})
 	return c
+}
+
+// A walk moves the entries of managedFields that show who wrote. If it is cut off, no later one sees them.
+func TestAWalkThatIsCutOffForgetsNoWriter(t *testing.T) {
+	for name, cut := range map[string]func(g *gate, stop func()){
+		"the CRD changes": func(g *gate, _ func()) {
+			g.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Names.ShortNames = []string{"wd"} })
+		},
+		"another process goes on": func(g *gate, stop func()) { stop(); g.moult() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, crd := widgets(t)
+			g.install(crd, 0)
+			for i := range 60 {
+				version := "v1"
+				if i == 0 {
+					version = "v1alpha1"
+				}
+				g.Eventually(func() error { return g.apply(cp.Config, i, version, oldTool, map[string]any{"size": int64(1)}) }, soon).Should(Succeed())
+			}
+			g.Flip("v1")
+			g.Ask(quiet(time.Hour))
+			stop := g.moult(func(m *migration.Options, _ *removal.Options) { m.MaxRate, m.MaxInFlight = 10, 1 })
+			g.Eventually(g.versionsInManagedFields, soon).ShouldNot(HaveKey(g.GR.Group + "/v1alpha1"))
+			g.Expect(g.Stored()).To(HaveKey("v1alpha1"), "the walk is under way")
+			cut(g, stop)
+			g.eventually("False StillWritten Reconciling")
+			g.Expect(g.Stored()).To(Equal(map[string]int{"v1": 60}))
+		})
+	}
 }

@@ -54,6 +54,9 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	s.CRD = verdict.Describe(crd, r.opts.LabelKey, r.opts.Groups)
 	request, left := r.states.request(removal, s.Now)
 	s.Asked, s.ClosedAt, s.Requested = request.asked, request.closedAt, request.requestedAt
+	if slices.Contains(removal.Spec.Require, v1alpha1.Quiet) && request.unsure.After(s.LastWrite) {
+		s.LastWrite = request.unsure
+	}
 	if left != "" {
 		r.opts.Migration.Withdraw(left, client.ObjectKeyFromObject(removal))
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,6 +36,7 @@ type request struct {
 	asked       time.Time // when the spec was first seen as it is, or a look was last requested
 	requestedAt time.Time // when the request was first seen; zero if it was answered before
 	closedAt    time.Time // when the gate was last closed for long
+	unsure      time.Time // what was written before is not known: a walk that saw it may have ended with an earlier process
 }
 
 type answer struct {
@@ -62,6 +65,9 @@ func (s *stateStore) request(removal *v1alpha1.VersionRemoval, now time.Time) (k
 		if !open(removal) {
 			is.asked = now
 		}
+		if walked(removal) {
+			is.unsure = now
+		}
 		s.states[name] = is
 	}
 	if is.generation < removal.Generation {
@@ -77,6 +83,12 @@ func (s *stateStore) request(removal *v1alpha1.VersionRemoval, now time.Time) (k
 // open reports whether a VersionRemoval as it is now was found safe.
 func open(removal *v1alpha1.VersionRemoval) bool {
 	return removal.Status.ObservedGeneration == removal.Generation && removal.Status.Proof != nil
+}
+
+// walked reports whether an earlier process has looked after a VersionRemoval, and waited for something else than the end of the quiet period.
+func walked(removal *v1alpha1.VersionRemoval) bool {
+	ready := conditions.Get(removal, meta.ReadyCondition)
+	return ready != nil && ready.Status != metav1.ConditionTrue && ready.Reason != v1alpha1.ReasonStillWritten
 }
 
 // with hands out the state of a VersionRemoval, if there is one of this very one.

@@ -244,8 +244,7 @@ func stillServed(s Situation) (Verdict, bool) {
 func stillWritten(s Situation) (Verdict, bool) {
 	quiet := s.quietFrom()
 	return Verdict{State: Progressing, Reason: v1alpha1.ReasonStillWritten, Blockers: writers(s), Until: quiet,
-			Message: fmt.Sprintf("objects of %s were written at %s at %s, less than %s ago (see blockers for who)",
-				s.Removal.CRDName, list(s.Removal.Versions), s.lastWrite().UTC().Format(time.RFC3339), s.Removal.QuietPeriod.Duration)},
+			Message: s.written(fmt.Sprintf(", less than %s ago", s.Removal.QuietPeriod.Duration))},
 		quiet.After(s.Now) && slices.Contains(s.Removal.Require, v1alpha1.Quiet)
 }
 
@@ -253,8 +252,7 @@ func stillWritten(s Situation) (Verdict, bool) {
 // there was another one.
 func notSeenQuiet(s Situation) (Verdict, bool) {
 	return Verdict{State: Progressing, Reason: v1alpha1.ReasonStillWritten, Blockers: writers(s), SurveyFrom: s.quietFrom(),
-			Message: fmt.Sprintf("objects of %s were written at %s at %s; looking whether it has been quiet for %s since",
-				s.Removal.CRDName, list(s.Removal.Versions), s.lastWrite().UTC().Format(time.RFC3339), s.Removal.QuietPeriod.Duration)},
+			Message: s.written(fmt.Sprintf("; looking whether it has been quiet for %s since", s.Removal.QuietPeriod.Duration))},
 		slices.Contains(s.Removal.Require, v1alpha1.Quiet) && !s.remembered() && s.Migration.Evidence.Survey.At.Before(s.quietFrom())
 }
 

@@ -148,6 +148,15 @@ func writers(s Situation) (recent []v1alpha1.Blocker) {
 	return recent
 }
 
+// written says when objects were written last. If nothing shows who did, that may be when a walk was cut off that could have seen it.
+func (s Situation) written(and string) string {
+	were, who := "were", " (see blockers for who)"
+	if len(writers(s)) == 0 {
+		were, who = "may have been", ""
+	}
+	return fmt.Sprintf("objects of %s %s written at %s at %s%s%s", s.Removal.CRDName, were, list(s.Removal.Versions), s.lastWrite().UTC().Format(time.RFC3339), and, who)
+}
+
 // client is a field manager without how it writes: "widget-operator (Update of status)" is widget-operator.
 func client(manager string) string {
 	name, _, _ := strings.Cut(manager, " (")
