@@ -127,3 +127,23 @@ func lossesOnTheWay(before, now []plan.Loss) []plan.Loss {
 	}
 	return lossesAfter(before, cost)
 }
+
+func (r *Reconciler) cut(w *walking, result rewrite.Result) {
+	r.sawWriters(w, result)
+	r.tellOfFields(w.crd, w.observed.StorageVersion, result.Dropped())
+	r.states.with(w.crd.Name, func(known *state) {
+		if known.evidence.UID == w.observed.UID {
+			known.findings.losses = lossesOnTheWay(known.findings.losses, lossesOf(result))
+		}
+	})
+}
+
+// sawWriters takes in who has written, as far as a walk that is stopped has seen it by now: it moves the entries that show it.
+func (r *Reconciler) sawWriters(w *walking, result rewrite.Result) {
+	cut := plan.Outcome{Leaving: w.observed.Removal.Versions, Failure: &plan.Failure{}}
+	r.states.with(w.crd.Name, func(known *state) {
+		if known.evidence.UID == w.observed.UID {
+			known.findings.writers = known.findings.writers.after(cut, result)
+		}
+	})
+}

@@ -205,26 +205,6 @@ func (r *Reconciler) ended(w *walking, outcome plan.Outcome, result rewrite.Resu
 	})
 }
 
-func (r *Reconciler) cut(w *walking, result rewrite.Result) {
-	r.sawWriters(w, result)
-	r.tellOfFields(w.crd, w.observed.StorageVersion, result.Dropped())
-	r.states.with(w.crd.Name, func(known *state) {
-		if known.evidence.UID == w.observed.UID {
-			known.findings.losses = lossesOnTheWay(known.findings.losses, lossesOf(result))
-		}
-	})
-}
-
-// sawWriters takes in who has written, as far as a walk that is stopped has seen it by now: it moves the entries that show it.
-func (r *Reconciler) sawWriters(w *walking, result rewrite.Result) {
-	cut := plan.Outcome{Leaving: w.observed.Removal.Versions, Failure: &plan.Failure{}}
-	r.states.with(w.crd.Name, func(known *state) {
-		if known.evidence.UID == w.observed.UID {
-			known.findings.writers = known.findings.writers.after(cut, result)
-		}
-	})
-}
-
 // walk carries a walk out. Objects that the API server cannot read have failed, too.
 func (r *Reconciler) walk(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, walk *rewrite.Walk) (rewrite.Result, error) {
 	result, err := r.pass(ctx, crd, walk)

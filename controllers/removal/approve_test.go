@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
@@ -138,21 +139,41 @@ func forge(t *testing.T, gate *running.Gate) {
 	}, running.Soon).Should(Succeed())
 }
 
-// A policy may refuse that condition alone. Then the refusal is the answer, and not what was under way before.
-func TestAConditionThatMayNotBeWrittenIsReported(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	gate := running.GateFor(running.Install(t, cp, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1").OptedIn().Build()))
-	refusing := via(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if req.Method != http.MethodPatch || !strings.HasSuffix(req.URL.Path, "/status") || req.URL.Query().Get("fieldManager") != v1alpha1.RemovalFieldManager {
+// refusing refuses that condition alone, as a policy may, until it is over.
+func refusing(over *atomic.Bool) *rest.Config {
+	return via(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if over.Load() || req.Method != http.MethodPatch || !strings.HasSuffix(req.URL.Path, "/status") || req.URL.Query().Get("fieldManager") != v1alpha1.RemovalFieldManager {
 			return next.RoundTrip(req)
 		}
 		const denied = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"BadRequest","code":400,"message":"admission webhook \"guard.example.com\" denied the request: not today"}`
 		return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(denied)), Request: req}, nil
 	})
-	running.Moult(t, refusing, running.Quick(gate.GR.Group), removal.Options{Namespaces: []string{gate.Name.Namespace}})
+}
+
+// The refusal is the answer, and not what was under way before.
+func TestAConditionThatMayNotBeWrittenIsReported(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	gate := running.GateFor(running.Install(t, cp, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1").OptedIn().Build()))
+	running.Moult(t, refusing(&atomic.Bool{}), running.Quick(gate.GR.Group), removal.Options{Namespaces: []string{gate.Name.Namespace}})
 	gate.Ask()
 	g.Eventually(gate.Verdict, running.Soon).Should(Equal("False Forbidden Reconciling"))
 	g.Expect(gate.Message()).To(And(ContainSubstring("the condition VersionsRemovable may not be written to the CRD"), ContainSubstring("not today"),
 		ContainSubstring("The answer would be SafeToRemove: every object of "+gate.GR.String())))
+}
+
+// A refusal may last for long, and anything may be written meanwhile.
+func TestAGateThatWasRefusedOpensOnANewLook(t *testing.T) {
+	t.Parallel()
+	g := flipped(t, 3)
+	g.Ask()
+	var over atomic.Bool
+	g.moultAt(refusing(&over))
+	g.eventually("False Forbidden Reconciling")
+	g.Expect(builders.CreateObjects(g.ctx, cp.Config, g.GR.WithVersion("v1alpha1"), "default", 1, builders.Prefix("late"))).To(Succeed())
+	g.Expect(g.versionsInManagedFields()).To(HaveKey(g.GR.Group + "/v1alpha1"))
+	over.Store(true)
+	g.patch(`{"metadata":{"annotations":{"example.com/wakes":"it"}}}`)
+	g.eventually("True SafeToRemove")
+	g.Expect(g.versionsInManagedFields()).NotTo(HaveKey(g.GR.Group+"/v1alpha1"), "open while managedFields name v1alpha1")
 }

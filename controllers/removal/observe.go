@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,9 +30,6 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	if open(removal) {
 		s.Remembered = removal.Status.Proof // for the versions that are asked for now
 	}
-	if at := removal.Status.LastWriteAt; at != nil {
-		s.LastWrite = at.Time
-	}
 	if removal.Status.ObservedGeneration == removal.Generation {
 		s.Noted = verdict.Noted(removal.Status.Warnings)
 	}
@@ -42,9 +40,11 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 		return nil, s, err
 	}
 	if isNew := s.Before == "" && s.StoredAt == nil; isNew {
-		if s.Record, err = r.learn(ctx, removal, gone, from); err != nil {
+		learnt, err := r.learn(ctx, removal, gone, from)
+		if err != nil {
 			return nil, s, err
 		}
+		s.StoredAt, s.LastWrite = learnt.StoredAt, latest(s.LastWrite, learnt.LastWrite)
 	}
 	s.Went = r.crds.Went(removal.Spec.CRDName, gone)
 	if gone {
@@ -54,8 +54,8 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	s.CRD = verdict.Describe(crd, r.opts.LabelKey, r.opts.Groups)
 	request, left := r.states.request(removal, s.Now)
 	s.Asked, s.ClosedAt, s.Requested = request.asked, request.closedAt, request.requestedAt
-	if slices.Contains(removal.Spec.Require, v1alpha1.Quiet) && request.unsure.After(s.LastWrite) {
-		s.LastWrite = request.unsure
+	if slices.Contains(removal.Spec.Require, v1alpha1.Quiet) {
+		s.LastWrite = latest(s.LastWrite, request.unsure)
 	}
 	if left != "" {
 		r.opts.Migration.Withdraw(left, client.ObjectKeyFromObject(removal))
@@ -70,6 +70,13 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 		}
 	}
 	return crd, s, nil
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // learn is what a VersionRemoval that is new learns of the others of its CRD in its namespace. Another team's are not asked: they would hold this
@@ -87,6 +94,9 @@ func (r *Reconciler) learn(ctx context.Context, removal *v1alpha1.VersionRemoval
 			continue
 		}
 		record := verdict.RecordOf(other)
+		if !slices.ContainsFunc(other.Spec.Versions, func(v string) bool { return slices.Contains(removal.Spec.Versions, v) }) {
+			record.LastWrite = time.Time{}
+		}
 		if holds := verdict.Learn([]verdict.Record{record}, gone).MayLeave(removal.Spec.Versions); holds && !isFound {
 			now := &v1alpha1.VersionRemoval{}
 			err := from.Get(ctx, client.ObjectKeyFromObject(other), now)

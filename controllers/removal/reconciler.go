@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -79,9 +80,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case approved != nil && e.verdict.State == verdict.Ready:
 		return ifBusy(approved) // a gate closes whatever the CRD says, and opens with it
 	}
-	if e.verdict.State == verdict.Ready && !conditions.IsReady(e.before) { // to write the CRD's condition may have taken long
-		again, err := r.evaluate(ctx, req.NamespacedName, r.fresh, r.crds.GetNow)
-		if err != nil || again.verdict.State != verdict.Ready {
+	if e.verdict.State == verdict.Ready && !conditions.IsReady(e.before) {
+		if opens, err := r.stillOpens(ctx, req.NamespacedName, e); err != nil || !opens {
 			return ctrl.Result{RequeueAfter: time.Second}, ignoreChanged(err)
 		}
 	}
@@ -97,6 +97,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.requester.wake(ctx, e.removal)
 	}
 	return r.result(e.situation, e.verdict), nil
+}
+
+// stillOpens reports whether a gate opens now that the CRD says so: to write that may have taken long. If it was refused before, perhaps for long,
+// another look comes first.
+func (r *Reconciler) stillOpens(ctx context.Context, name types.NamespacedName, e evaluation) (bool, error) {
+	if conditions.GetReason(e.before, meta.ReadyCondition) == v1alpha1.ReasonForbidden {
+		r.states.closed(e.before, r.opts.Clock.Now())
+		return false, nil
+	}
+	again, err := r.evaluate(ctx, name, r.fresh, r.crds.GetNow)
+	return err == nil && again.verdict.State == verdict.Ready, err
 }
 
 // ifBusy has what another worker is at tried again soon; any other error is one.

@@ -3,6 +3,7 @@ package verdict
 import (
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,7 +49,7 @@ var allAtV1, lefts = &v1alpha1.StoredAtStatus{UID: v1.UID, Generation: v1.Genera
 
 func remembers(s *Situation) {
 	v := Judge(*s)
-	s.Record = Record{v.Reason, v.StoredAt}
+	s.Record = Record{Before: v.Reason, StoredAt: v.StoredAt}
 }
 
 // goes marks the CRD as deleted. To the API server that is no other generation, but to delete it again is.
@@ -81,7 +82,7 @@ func story(steps ...func(*Situation)) (reasons []string) {
 	for _, step := range steps {
 		step(&s)
 		v := Judge(s)
-		s.Record = Record{v.Reason, v.StoredAt}
+		s.Record = Record{Before: v.Reason, StoredAt: v.StoredAt}
 		reasons = append(reasons, v.Reason)
 	}
 	return reasons
@@ -211,6 +212,10 @@ func TestACRDThatGoesUnprovedHoldsTheGate(t *testing.T) {
 			steps: []func(*Situation){notSeen, goes, gone, pauses(true), returns(removes, unlooked), pauses(false), goes, gone},
 			says:  []string{v1alpha1.ReasonMigrating, unproved, unproved, unproved, v1alpha1.ReasonPaused, failed, unproved, unproved},
 		},
+		"found unreadable, and the label is taken off": {
+			steps: []func(*Situation){tooEarly, func(s *Situation) { s.CRD.OptedIn, s.Migration = false, nil }},
+			says:  []string{failed, failed},
+		},
 		"left, and back without the version and the label": {
 			steps: []func(*Situation){notSeen, goes, gone, returns(removes, unlabelled), goes, gone},
 			says:  []string{v1alpha1.ReasonMigrating, unproved, unproved, removed, unproved, unproved},
@@ -255,7 +260,7 @@ func TestAStatusOfAnOlderMoultIsUnderstood(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(RecordOf(&v1alpha1.VersionRemoval{})).To(Equal(Record{}))
 	g.Expect(RecordOf(&v1alpha1.VersionRemoval{Status: v1alpha1.VersionRemovalStatus{StoredAt: lefts}}).MayLeave(asked)).To(BeTrue(), "somebody has taken the conditions away")
-	g.Expect(as(v1alpha1.ReasonNothingStored, same)).To(Equal(Record{v1alpha1.ReasonNothingStored, &v1alpha1.StoredAtStatus{}}))
+	g.Expect(as(v1alpha1.ReasonNothingStored, same)).To(Equal(Record{Before: v1alpha1.ReasonNothingStored, StoredAt: &v1alpha1.StoredAtStatus{}}))
 	g.Expect(as(v1alpha1.ReasonSafeToRemove, func(s *v1alpha1.VersionRemovalStatus) {
 		s.Proof = &v1alpha1.ProofStatus{UID: "u", Generation: 3, StorageVersion: "v1"}
 	}).StoredAt).To(Equal(&v1alpha1.StoredAtStatus{UID: "u", Generation: 3, Versions: []string{"v1"}, Complete: true}))
@@ -274,7 +279,7 @@ func TestWhatIsOnRecordFitsIntoAStatus(t *testing.T) {
 // What one that is new learns of others may be about other versions, and about several CRDs of one name, one after the other.
 func TestWhatIsLearntOfOthers(t *testing.T) {
 	at := func(uid string, versions ...string) Record {
-		return Record{v1alpha1.ReasonNothingStored, &v1alpha1.StoredAtStatus{UID: uid, Generation: 2, Versions: versions}}
+		return Record{Before: v1alpha1.ReasonNothingStored, StoredAt: &v1alpha1.StoredAtStatus{UID: uid, Generation: 2, Versions: versions}}
 	}
 	never, unknown := at(""), Record{Before: v1alpha1.ReasonMigrating}
 	for name, c := range map[string]struct {
@@ -285,7 +290,7 @@ func TestWhatIsLearntOfOthers(t *testing.T) {
 		"of one that has no answer yet": {[]Record{{}}, nil, []string{"v1"}},
 		"of a CRD that never was":       {[]Record{never, never}, nil, []string{"v1"}},
 		"of a proof":                    {[]Record{never, at("a", "v1")}, []string{"v1"}, []string{"v1alpha1"}},
-		"of one that the proof shuts":   {[]Record{{v1alpha1.ReasonDeletionUnproved, at("a", "v1").StoredAt}, at("a", "v1")}, []string{"v1"}, []string{"v1alpha1"}},
+		"of one that the proof shuts":   {[]Record{{Before: v1alpha1.ReasonDeletionUnproved, StoredAt: at("a", "v1").StoredAt}, at("a", "v1")}, []string{"v1"}, []string{"v1alpha1"}},
 		"of one that knows nothing":     {[]Record{at("a", "v1"), unknown}, []string{"v1alpha1", "v1", "v2"}, nil},
 		"of two CRDs":                   {[]Record{at("a", "v1"), at("b", "v2")}, []string{"v1", "v2"}, []string{"v1alpha1"}},
 	} {
@@ -300,4 +305,10 @@ func TestWhatIsLearntOfOthers(t *testing.T) {
 		})
 	}
 	NewWithT(t).Expect(Learn([]Record{unknown}, false)).To(Equal(Record{}), "while it is there, it is looked at")
+}
+
+func TestOneThatIsNewLearnsWhenWasWrittenLast(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(Learn([]Record{{LastWrite: now.Add(-time.Hour)}, {LastWrite: now}, {}}, false)).To(Equal(Record{LastWrite: now}))
+	g.Expect(Learn([]Record{{LastWrite: now, StoredAt: allAtV1}}, false).LastWrite).To(Equal(now))
 }

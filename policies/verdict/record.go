@@ -1,8 +1,10 @@
 package verdict
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -17,11 +19,16 @@ type Record struct {
 	Before string
 	// StoredAt is at which versions objects may be stored, nil if that is not known. Without a UID, there is no such CRD.
 	StoredAt *v1alpha1.StoredAtStatus
+	// LastWrite is the latest write at one of its versions; zero if none is known.
+	LastWrite time.Time
 }
 
 // RecordOf reads the status of a VersionRemoval. An older Moult has left the proof and the reason alone.
 func RecordOf(removal *v1alpha1.VersionRemoval) (r Record) {
 	r.StoredAt = removal.Status.StoredAt
+	if at := removal.Status.LastWriteAt; at != nil {
+		r.LastWrite = at.Time
+	}
 	ready := meta.FindStatusCondition(removal.Status.Conditions, "Ready")
 	if ready == nil {
 		return r
@@ -59,8 +66,10 @@ func mayBeAt(stored, versions []string) bool {
 // Learn is what one that is new learns of the others of its CRD. If the CRD has gone, what one of them does not know may be left.
 func Learn(others []Record, gone bool) Record {
 	var learnt v1alpha1.StoredAtStatus
+	var lastWrite time.Time
 	isLearnt, isComplete := false, true
 	for _, other := range others {
+		lastWrite = latest(lastWrite, other.LastWrite)
 		switch known := other.StoredAt; {
 		case known != nil:
 			isComplete = isComplete && (known.Complete || known.UID == "")
@@ -75,10 +84,10 @@ func Learn(others []Record, gone bool) Record {
 		}
 	}
 	if !isLearnt {
-		return Record{}
+		return Record{LastWrite: lastWrite}
 	}
 	learnt.Versions, learnt.Complete = shortest(learnt.Versions), isComplete && learnt.UID != ""
-	return Record{StoredAt: &learnt}
+	return Record{StoredAt: &learnt, LastWrite: lastWrite}
 }
 
 // shortest is a list of versions that fits into a status. No version has a longer name, though storedVersions may hold one.
@@ -169,5 +178,19 @@ func (s Situation) isProving() bool {
 
 // mayBeLeft reports whether objects may be stored at the versions of a CRD that goes, or has gone.
 func (s Situation) mayBeLeft() bool {
-	return s.CRD == nil && s.wentUnseen() || Record{s.Before, s.storedAt()}.MayLeave(s.Removal.Versions)
+	return s.CRD == nil && s.wentUnseen() || Record{Before: s.Before, StoredAt: s.storedAt()}.MayLeave(s.Removal.Versions)
+}
+
+// mayBeUnreadable holds the gate until it is proved that no object was left by a CRD that does not have the versions any more. A process that has
+// not looked yet knows no better than the one before. Without the label none looks, and it holds for what is known alone.
+func (s Situation) mayBeUnreadable() (Verdict, bool) {
+	why, action := fmt.Sprintf("objects of %s may be left that cannot be read, and it has yet to be proved that none is", s.Removal.CRDName), withoutGate
+	if s.Migration != nil && s.Migration.Decision.Sentence != "" {
+		why += ": " + s.Migration.Decision.Sentence
+	}
+	if !s.CRD.OptedIn {
+		action = s.howToOptIn() + "; " + withoutGate
+		return progressing(v1alpha1.ReasonObjectsFailed, why, action), slices.Contains(s.storedAt().Versions, v1alpha1.AnyVersion)
+	}
+	return progressing(v1alpha1.ReasonObjectsFailed, why, action), s.mayBeLeft() && s.CRD.InScope && (s.Migration == nil || !s.proved())
 }

@@ -34,7 +34,7 @@ var rules = []rule{
 	{"StillTheStorageVersion", stillTheStorageVersion, true},
 	{"NotOptedIn", notOptedIn, true},
 	{"OutOfScope", outOfScope, true},
-	{NotSeenYet, notSeenYet, false},
+	{NotSeenYet, notSeenYet, true},
 	{"NotProved", notProved, true},
 	{"NotTrimmed", notTrimmed, false},
 	{OwnershipNotRepaired, ownershipNotRepaired, false},
@@ -139,13 +139,7 @@ func leftUnreadable(s Situation) (Verdict, bool) {
 		return Verdict{}, false
 	}
 	if s.Migration == nil || s.Migration.FailedBy[plan.Unreadable] == 0 {
-		// A process that has not looked yet knows no better than the one before. Without the label none looks.
-		why := fmt.Sprintf("objects of %s may be left that cannot be read, and it has yet to be proved that none is", s.Removal.CRDName)
-		if s.Migration != nil && s.Migration.Decision.Sentence != "" {
-			why += ": " + s.Migration.Decision.Sentence
-		}
-		return progressing(v1alpha1.ReasonObjectsFailed, why, withoutGate),
-			s.mayBeLeft() && s.CRD.OptedIn && s.CRD.InScope && (s.Migration == nil || !s.proved())
+		return s.mayBeUnreadable()
 	}
 	v := s.held(s.Migration.Decision.Reason, s.Migration.Decision.Sentence)
 	v.Message = sentence(v.Message, withoutGate)

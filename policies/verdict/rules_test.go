@@ -62,7 +62,7 @@ func TestEachRule(t *testing.T) {
 			with(func(s *Situation) { s.CRD.Versions, s.StoredAt = s.CRD.Versions[1:], lefts }),
 			want{rule: "AlreadyRemoved", state: Ready, reason: v1alpha1.ReasonAlreadyRemoved}},
 		"where nothing looks, it is, and nothing is claimed": {
-			with(func(s *Situation) { s.CRD.Versions, s.CRD.OptedIn, s.StoredAt, s.Migration = nil, false, lefts, nil }),
+			with(func(s *Situation) { s.CRD.Versions, s.CRD.OptedIn, s.StoredAt, s.Migration = nil, false, allAtV1, nil }),
 			want{rule: "AlreadyRemoved", state: Ready, reason: v1alpha1.ReasonAlreadyRemoved, says: []string{"not proved that all objects can be read"}}},
 		"a version that has gone from the spec and is still stored is not done with": {
 			with(func(s *Situation) {

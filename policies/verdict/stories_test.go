@@ -158,12 +158,15 @@ func (w *world) answers() (wrong string) {
 			continue
 		}
 		s := w.situation(g)
+		if w.crd != nil && g.StoredAt != nil && w.crd.Generation > g.StoredAt.Generation+1 {
+			g.saw = nil // what came and went in between cannot be known
+		}
 		v := Judge(s)
-		g.Record = Record{v.Reason, v.StoredAt}
+		g.Record = Record{Before: v.Reason, StoredAt: v.StoredAt}
 		g.know = slices.DeleteFunc(g.know, func(version string) bool { return !slices.Contains(w.etcd, version) })
 		switch {
 		case w.crd != nil && w.crd.DeletionFailed != "":
-			g.saw = w.etcd
+			g.saw = slices.Clone(w.etcd)
 		case w.crd != nil:
 			g.saw = words.Distinct(slices.Concat(g.saw, w.names(), w.crd.StoredVersions))
 		}

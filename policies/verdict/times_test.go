@@ -78,8 +78,7 @@ func TestWhenARequestToLookIsAnswered(t *testing.T) {
 	}
 }
 
-// A gate that opens after one of these has managedFields looked through once more. The others are passed on the way, or
-// are followed by a new generation, which is looked at anew.
+// A gate that opens after one of these has managedFields looked through once more. The others are passed on the way.
 func TestWhichVerdictsClose(t *testing.T) {
 	closing := map[string]bool{}
 	for _, r := range rules {
@@ -89,7 +88,7 @@ func TestWhichVerdictsClose(t *testing.T) {
 	}
 	NewWithT(t).Expect(closing).To(Equal(map[string]bool{
 		"Paused": true, "LeftInEtcd": true, "CRDIsGoing": true, "LeftUnreadable": true, "StillTheStorageVersion": true, "NotOptedIn": true, "OutOfScope": true,
-		"NotProved": true, "StillServed": true, "StillWritten": true,
+		"NotSeenYet": true, "NotProved": true, "StillServed": true, "StillWritten": true,
 		"StillReferenced": true, "StillStashed": true, "ReferencesUnknown": true, "NotBackedUp": true,
 	}))
 }
