@@ -157,6 +157,9 @@ func (r *Reconciler) fieldsIn(crd *apiextensionsv1.CustomResourceDefinition) (*f
 	if err != nil {
 		return nil, unknownFields(err)
 	}
+	for i := range crd.Spec.Versions {
+		crd.Spec.Versions[i].Schema = nil // the finder has them, and a large one takes as much as all that is found by it
+	}
 	f := r.newFields(crd)
 	for _, version := range crd.Spec.Versions {
 		lacking := slices.DeleteFunc(finder.Lacking(version.Name), func(field string) bool { return !version.Served && f.may(version.Name, field) })

@@ -21,8 +21,8 @@ const (
 	// schemasRoom is what the schemas of CRDs take that walks judge objects by, and as much again what those of small CRDs take.
 	schemasRoom = 64 << 20
 
-	// schemaOf is how many times as much as its bytes a CRD's schemas take, rather too many: 62 for 25,000 fields when a walk begins.
-	schemaOf = 75
+	// SchemaOf is how many times as much as its bytes a CRD's schemas take, rather too many: 62 for 25,000 fields when a walk begins.
+	SchemaOf = 75
 	// decoded is how many times as much as its bytes metadata takes at most, read and decoded: a hundred thousand labels do.
 	decoded = 9
 	// readingRoom is what a page takes while it is read.
@@ -77,7 +77,7 @@ func (r *Room) Wanted(size int) bool {
 }
 
 func (r *Room) forSchemas(size int) (bytes int64, room *semaphore.Weighted, waiting *atomic.Int64) {
-	if bytes = min(int64(size)*schemaOf, schemasRoom); bytes <= schemasRoom/8 {
+	if bytes = min(int64(size)*SchemaOf, schemasRoom); bytes <= schemasRoom/8 {
 		return bytes, r.small, &r.waiting[1]
 	}
 	return bytes, r.schemas, &r.waiting[0]

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
@@ -33,7 +35,15 @@ func versionOf(crd *apiextensionsv1.CustomResourceDefinition, name string) (*ver
 	if v.Schema == nil {
 		return v, nil
 	}
-	if v.validator, _, err = validation.NewSchemaValidator(reads.Internal); err != nil {
+	schema, err := apihelpers.GetSchemaForVersion(crd, name)
+	if err != nil {
+		return nil, err
+	}
+	internal := &apiextensions.CustomResourceValidation{}
+	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(schema, internal, nil); err != nil {
+		return nil, err
+	}
+	if v.validator, _, err = validation.NewSchemaValidator(internal.OpenAPIV3Schema); err != nil {
 		return nil, err
 	}
 	v.cel = cel.NewValidator(v.Schema, true, celconfig.PerCallLimit)

@@ -166,18 +166,41 @@ func eachBelow(object map[string]any, p crdschema.Path, do func(crdschema.Path))
 	}
 }
 
-// The defaults of a schema are copied, and not all that it says.
+// A schema is converted without a copy of all of it in between, and a finder has no more of it than it needs.
 func TestASchemaIsNotHeldTwice(t *testing.T) {
 	g := NewWithT(t)
 	with := crd(t, spec("a: {type: string}"), spec("a: {type: string}"))
 	props := map[string]apiextensionsv1.JSONSchemaProps{}
 	for i := range 10_000 {
-		props[fmt.Sprint("f", i)] = apiextensionsv1.JSONSchemaProps{Type: "object"}
+		props[fmt.Sprint("f", i)] = apiextensionsv1.JSONSchemaProps{Type: "object", Format: "x"}
 	}
 	with.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = props
-	var v *crdschema.Version
-	g.Expect(allocated(func() { v, _ = crdschema.VersionOf(with, "v1alpha1") })).To(BeNumerically("<", 43<<20))
-	g.Expect(v.Schema.Properties).To(HaveLen(10_000))
+	var finder *crdschema.Finder
+	live := func() uint64 {
+		goruntime.GC()
+		var is goruntime.MemStats
+		goruntime.ReadMemStats(&is)
+		return is.HeapAlloc
+	}
+	before := live()
+	g.Expect(allocated(func() { finder, _ = crdschema.Of(with) })).To(BeNumerically("<", 30<<20))
+	g.Expect(live()).To(BeNumerically("<", before+4<<20))
+	goruntime.KeepAlive(with)
+	g.Expect(finder.Lacking("v1alpha1")).To(HaveLen(10_000))
+}
+
+// To write a hundred thousand errors took ten minutes.
+func TestOfASchemaThatIsNotStructuralNotAllErrorsAreWritten(t *testing.T) {
+	g := NewWithT(t)
+	with := crd(t, spec("a: {type: string}"), spec("a: {type: string}"))
+	props := map[string]apiextensionsv1.JSONSchemaProps{}
+	for i := range 10_000 {
+		props[fmt.Sprint("f", i)] = apiextensionsv1.JSONSchemaProps{}
+	}
+	with.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = props
+	_, err := crdschema.Of(with)
+	g.Expect(err).To(MatchError(ContainSubstring("the schema of v1alpha1 is not structural: [properties[f0].type: Required value")))
+	g.Expect(len(err.Error())).To(BeNumerically("<", 3000))
 }
 
 // An object is held twice while it is compared. A list of mappings of one key takes forty times as much as its text.

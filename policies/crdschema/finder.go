@@ -26,11 +26,28 @@ func Of(crd *apiextensionsv1.CustomResourceDefinition) (*Finder, error) {
 		if err != nil {
 			return nil, err
 		}
-		v.Internal = nil // a CRD can be large, and nothing is found by this
+		bare(v.Schema)
 		f.versions[name] = v
 	}
 	f.to = f.versions[crds.StorageVersion(crd)]
 	return f, nil
+}
+
+// bare takes out of a schema by what nothing is found: which values are valid, and how fields are described.
+func bare(s *structural.Structural) {
+	if s == nil {
+		return
+	}
+	s.ValueValidation, s.ValidationExtensions = nil, structural.ValidationExtensions{}
+	s.Generic = structural.Generic{Type: s.Type, Default: s.Default, Nullable: s.Nullable}
+	for name, field := range s.Properties {
+		bare(&field)
+		s.Properties[name] = field
+	}
+	bare(s.Items)
+	if s.AdditionalProperties != nil {
+		bare(s.AdditionalProperties.Structural)
+	}
 }
 
 // Lacking are the fields that a version has and the storage version has not, or not in each form, sorted. They are
@@ -47,7 +64,7 @@ func (f *Finder) Lacking(version string) []string {
 	}
 	unnamed := anyNameOf(from, f.to.Schema)
 	lacking := gathered{v: v, unnamed: unnamed}
-	for _, witness := range unnamed.witnesses(from, f.to.Schema) {
+	for witness := range unnamed.witnesses(from, f.to.Schema) {
 		if v.Coerce(witness, true) != nil {
 			continue
 		}

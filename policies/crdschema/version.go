@@ -1,7 +1,6 @@
 package crdschema
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 
@@ -18,12 +17,13 @@ import (
 // Version is how the API server reads objects at one version of a CRD.
 type Version struct {
 	// Schema is nil if the version has none: everything is kept then.
-	Schema *structural.Structural
-	// Internal is the same as the CRD has it.
-	Internal *apiextensions.JSONSchemaProps
+	Schema   *structural.Structural
 	keeps    bool // everything that the schema does not know
 	defaults *Defaults
 }
+
+// mostErrors is how many are named of a schema. To write all takes as long as their number squared.
+const mostErrors = 20
 
 // VersionOf is one of a CRD's versions. It is an error if the CRD does not have it, or if its schema is not structural: then it
 // cannot be told what the API server drops. It is a *TooLarge if its defaults alone would make an object too large.
@@ -37,18 +37,12 @@ func VersionOf(crd *apiextensionsv1.CustomResourceDefinition, name string) (*Ver
 		v.keeps = true
 		return v, nil
 	}
-	internal := &apiextensions.CustomResourceValidation{}
-	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(schema, internal, nil); err != nil {
-		return nil, err
-	}
-	v.Internal = internal.OpenAPIV3Schema
-	if v.Schema, err = structural.NewStructural(v.Internal); err != nil {
+	if v.Schema, err = structuralOf(schema.OpenAPIV3Schema); err != nil {
 		return nil, fmt.Errorf("the schema of %s is not structural: %w", name, err)
 	}
-	if err := errors.Join(structural.ValidateStructural(nil, v.Schema).ToAggregate()); err != nil {
-		return nil, fmt.Errorf("the schema of %s is not structural: %w", name, err)
+	if errs := structural.ValidateStructural(nil, v.Schema); len(errs) > 0 {
+		return nil, fmt.Errorf("the schema of %s is not structural: %w", name, errs[:min(len(errs), mostErrors)].ToAggregate())
 	}
-	ownDefaults(v.Schema) // they belong to Internal, too
 	if err := defaulting.PruneDefaults(v.Schema); err != nil {
 		return nil, err
 	}
@@ -56,22 +50,45 @@ func VersionOf(crd *apiextensionsv1.CustomResourceDefinition, name string) (*Ver
 	return v, err
 }
 
-// ownDefaults copies the defaults of a schema, and nothing else of it, which may be large.
-func ownDefaults(s *structural.Structural) {
-	if s == nil {
-		return
+// structuralOf is structural.NewStructural of a schema, node by node: as the API server's internal type, a large schema would take as much
+// once more.
+func structuralOf(s *apiextensionsv1.JSONSchemaProps) (*structural.Structural, error) {
+	node := *s
+	inner, fields, others := node.Items, node.Properties, node.AdditionalProperties
+	if node.Properties = nil; inner != nil && len(inner.JSONSchemas) == 0 {
+		node.Items = nil
 	}
-	if s.Default.Object != nil {
-		s.Default.Object = runtime.DeepCopyJSONValue(s.Default.Object)
+	if others != nil && others.Schema != nil {
+		node.AdditionalProperties = nil
 	}
-	for name, field := range s.Properties {
-		ownDefaults(&field)
-		s.Properties[name] = field
+	internal := &apiextensions.JSONSchemaProps{}
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&node, internal, nil); err != nil {
+		return nil, err
 	}
-	ownDefaults(s.Items)
-	if s.AdditionalProperties != nil {
-		ownDefaults(s.AdditionalProperties.Structural)
+	is, err := structural.NewStructural(internal)
+	if err != nil {
+		return nil, err
 	}
+	if inner != nil && inner.Schema != nil {
+		if is.Items, err = structuralOf(inner.Schema); err != nil {
+			return nil, err
+		}
+	}
+	if len(fields) > 0 {
+		is.Properties = make(map[string]structural.Structural, len(fields))
+	}
+	for name := range fields {
+		field, err := structuralOf(new(fields[name]))
+		if err != nil {
+			return nil, err
+		}
+		is.Properties[name] = *field
+	}
+	if others != nil && others.Schema != nil {
+		is.AdditionalProperties = &structural.StructuralOrBool{Bool: true}
+		is.AdditionalProperties.Structural, err = structuralOf(others.Schema)
+	}
+	return is, err
 }
 
 // Coerced is an object as the API server has it when it has decoded or converted it. It lacks what the version does not

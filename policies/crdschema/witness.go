@@ -2,6 +2,7 @@ package crdschema
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -60,76 +61,147 @@ func eachName(s *structural.Structural, take func(string)) {
 	}
 }
 
+// maker makes witnesses.
+type maker struct {
+	unnamed string
+	meta    map[string]any
+	open    *values // of a field of which nothing is known, and of which all fields are dropped
+}
+
 // witnesses are objects that the first schema lets through. Each has one of the values that a field may have, as far as the second
-// schema treats them differently, so that together they have all.
-func (n anyName) witnesses(from, to *structural.Structural) (all []map[string]any) {
-	for _, value := range n.fields(from, to) {
-		object, _ := value.(map[string]any)
-		for _, name := range meta { // of the object itself
-			delete(object, name)
+// schema treats them differently, so that together they have all. They are made one at a time, since each may be as large as a schema.
+func (n anyName) witnesses(from, to *structural.Structural) iter.Seq[map[string]any] {
+	m := &maker{unnamed: string(n), meta: n.objectMeta()}
+	of := &values{}
+	m.fields(of, from, to)
+	of.fields = slices.DeleteFunc(of.fields, func(f fieldValues) bool { return slices.Contains(meta, f.name) }) // of the object itself
+	return func(yield func(map[string]any) bool) {
+		for i := range of.objects {
+			if object, _ := of.at(i).(map[string]any); !yield(object) {
+				return
+			}
 		}
-		all = append(all, object)
 	}
-	return all
+}
+
+// values are those that one field may have, in this order.
+type values struct {
+	meta map[string]any
+	// objects have fields: the first has the first value of each, the second the second, and the last is empty.
+	fields  []fieldValues // those with the most values first
+	objects int
+	// lists have one item each, and the last is empty.
+	items  *values
+	lists  int
+	others []any
+}
+
+type fieldValues struct {
+	name string
+	*values
+}
+
+// dropped is the value of a field that is kept in no form.
+var dropped = &values{others: []any{"x"}}
+
+func (v *values) len() int {
+	n := v.objects + v.lists + len(v.others)
+	if v.meta != nil {
+		n++
+	}
+	return n
+}
+
+// at makes one of the values.
+func (v *values) at(i int) any {
+	if v.meta != nil {
+		if i == 0 {
+			return runtime.DeepCopyJSON(v.meta)
+		}
+		i--
+	}
+	switch list := i - v.objects; {
+	case list < 0:
+		object := map[string]any{}
+		for _, f := range v.fields {
+			if f.len() <= i {
+				break
+			}
+			object[f.name] = f.at(i)
+		}
+		return object
+	case list == v.lists-1:
+		return []any{}
+	case list < v.lists:
+		return []any{v.items.at(list)}
+	default:
+		return v.others[list-v.lists]
+	}
 }
 
 // values are those that one field may have. Where the second schema is nil, it drops all fields.
-func (n anyName) values(from, to *structural.Structural) (all []any) {
-	if to == anything {
-		return []any{"x"} // it keeps every value
+func (m *maker) values(from, to *structural.Structural) *values {
+	switch {
+	case to == anything:
+		return dropped // it keeps every value
+	case to == nil && from == anything && m.open != nil:
+		return m.open
 	}
+	v := &values{others: scalars(from)}
 	open := from.XPreserveUnknownFields && from.Type != "object"
 	if open || from.Type == "object" {
-		all = append(all, n.fields(from, to)...)
+		m.fields(v, from, to)
 	}
 	if from.Type == "array" || open && to != nil {
-		all = append(all, n.values(itemsKept(from), itemsKept(to)), []any{})
+		v.items = m.values(itemsKept(from), itemsKept(to))
+		v.lists = v.items.len() + 1
 	}
-	switch from.Type {
-	case "integer":
-		all = append(all, int64(1), int64(0))
-	case "number":
-		all = append(all, 1.5, 0.0)
-	case "boolean":
-		all = append(all, true, false)
-	default:
-		all = append(all, "x", "")
+	if to == nil && from == anything {
+		m.open = v
 	}
-	if from.Nullable || from == anything || from == plain { // pruning leaves a null that no schema is about
-		all = append(all, nil)
-	}
-	return all
+	return v
 }
 
-// fields are values with fields: the first has the first value of each, the second the second, and the last is empty.
-func (n anyName) fields(from, to *structural.Structural) (all []any) {
-	for name := range n.namesOf(from, to) {
-		for i, value := range n.valuesOf(from, to, name) {
-			if len(all) == i {
-				all = append(all, map[string]any{})
-			}
-			of, _ := all[i].(map[string]any)
-			of[name] = value
-		}
+// scalars are the values of a field without fields or items.
+func scalars(s *structural.Structural) []any {
+	of := others[s.Type]
+	if of == nil {
+		of = others["string"]
 	}
-	return append(all, map[string]any{})
+	if s.Nullable || s == anything || s == plain { // pruning leaves a null that no schema is about
+		return of
+	}
+	return of[:2]
+}
+
+var others = map[string][]any{"integer": {int64(1), int64(0), nil}, "number": {1.5, 0.0, nil}, "boolean": {true, false, nil}, "string": {"x", "", nil}}
+
+// fields are those of the values that are objects.
+func (m *maker) fields(v *values, from, to *structural.Structural) {
+	names := m.namesOf(from, to)
+	v.fields, v.objects = make([]fieldValues, 0, len(names)), 1
+	for name := range names {
+		of := m.valuesOf(from, to, name)
+		v.fields, v.objects = append(v.fields, fieldValues{name, of}), max(v.objects, of.len()+1)
+	}
+	slices.SortFunc(v.fields, func(a, b fieldValues) int { return cmp.Compare(b.len(), a.len()) })
 }
 
 // namesOf are the names of fields that a value may have, and that one of two schemas has a word about.
-func (n anyName) namesOf(from, to *structural.Structural) map[string]bool {
+func (m *maker) namesOf(from, to *structural.Structural) map[string]bool {
 	names := map[string]bool{}
 	for name := range from.Properties {
 		names[name] = true
 	}
 	if from.XPreserveUnknownFields || from.AdditionalProperties != nil {
-		names[string(n)] = true
+		names[m.unnamed] = true
 		if to != nil {
 			for name := range to.Properties {
 				names[name] = true
 			}
 		}
 	}
-	if from.XEmbeddedResource || names[string(n)] && isEmbedded(to) {
+	if from.XEmbeddedResource || names[m.unnamed] && isEmbedded(to) {
 		for _, name := range meta {
 			names[name] = true
 		}
@@ -138,21 +210,22 @@ func (n anyName) namesOf(from, to *structural.Structural) map[string]bool {
 }
 
 // valuesOf are the values of one of these fields.
-func (n anyName) valuesOf(from, to *structural.Structural, name string) []any {
+func (m *maker) valuesOf(from, to *structural.Structural, name string) *values {
 	before, _ := below(from, name)
 	after, kept := below(to, name)
 	isMeta := slices.Contains(meta, name) && (from.XEmbeddedResource || isEmbedded(to))
 	switch {
 	case isMeta && name == "metadata":
-		all := []any{n.objectMeta()}
+		all := &values{}
 		if before != nil {
-			all = append(all, n.values(before, before)...)
+			all = new(*m.values(before, before))
 		}
+		all.meta = m.meta
 		return all
 	case isMeta || !kept:
-		return []any{"x"}
+		return dropped
 	}
-	return n.values(cmp.Or(before, anything), after)
+	return m.values(cmp.Or(before, anything), after)
 }
 
 // below is the schema of a field, and whether pruning keeps the field.
