@@ -175,7 +175,7 @@ func (t *target) lacking(has, lacks *chosen) []crdschema.Path {
 func (t *target) telling(has *chosen, paths []crdschema.Path) []crdschema.Path {
 	v := t.then[has.version]
 	return slices.DeleteFunc(paths, func(path crdschema.Path) bool {
-		return path[0] == "metadata" || v != nil && (v.IsAbsent(has.object.Object, path) || v.IsDefault(has.object.Object, path))
+		return path[0] == "metadata" || v != nil && (v.IsAbsent(has.object.Object, path, nil) || v.IsDefault(has.object.Object, path))
 	})
 }
 

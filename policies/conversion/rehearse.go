@@ -233,7 +233,7 @@ func (e *Engine) fill(j *journey, room int64) (adds int64) {
 func (e *Engine) compare(j *journey, back map[string]any) {
 	j.back = back
 	d, own, o := crdschema.ChangeOf(j.before, back), e.versions[j.outcome.From], &j.outcome
-	lost := slices.DeleteFunc(d.Lost, func(p crdschema.Path) bool { return own.IsAbsent(j.before, p) })
+	lost := slices.DeleteFunc(d.Lost, func(p crdschema.Path) bool { return own.IsAbsent(j.before, p, nil) })
 	undefaulted, lost := parted(lost, func(p crdschema.Path) bool { return own.IsDefault(j.object, p) })
 	respelled, changed := parted(d.Changed, func(p crdschema.Path) bool {
 		return own.Respelled(p, crdschema.At(j.before, p), crdschema.At(back, p))

@@ -148,7 +148,7 @@ func (v *Version) changed(known map[string]any, to *Version, drop bool, take fun
 		return err
 	}
 	lost := func(p Path) {
-		if !v.IsAbsent(known, p) {
+		if !v.IsAbsent(known, p, to) {
 			take(p)
 		}
 	}
@@ -157,17 +157,26 @@ func (v *Version) changed(known map[string]any, to *Version, drop bool, take fun
 }
 
 // IsAbsent reports whether what lies at a path is null and as good as not there. It is not where null keeps a default away, nor where
-// there are keys or items to be counted.
-func (v *Version) IsAbsent(object map[string]any, p Path) bool {
+// there are keys or items to be counted. A key may be one at this version, or at the one that it is stored at, if any.
+func (v *Version) IsAbsent(object map[string]any, p Path, stored *Version) bool {
 	name, isName := p[len(p)-1].(string)
 	if At(object, p) != nil || !isName {
 		return false
 	}
-	around := SchemaAt(v.Schema, p[:len(p)-1])
-	if field, named := child(around, name); named {
+	if field, named := child(SchemaAt(v.Schema, p[:len(p)-1]), name); named {
 		return field.Default.Object == nil
 	}
-	return around == nil || around.AdditionalProperties == nil
+	return !v.isKey(p, name) && !stored.isKey(p, name)
+}
+
+// isKey reports whether what lies at a path is the value of a key of a map.
+func (v *Version) isKey(p Path, name string) bool {
+	if v == nil {
+		return false
+	}
+	around := SchemaAt(v.Schema, p[:len(p)-1])
+	_, named := child(around, name)
+	return around != nil && around.AdditionalProperties != nil && !named
 }
 
 // IsDefault is whether what lies at a path is there again when the object is read without it. An item of a list never

@@ -77,12 +77,13 @@ func TestMetadataOfWhatBecomesAnEmbeddedResourceIsLost(t *testing.T) {
 	NewWithT(t).Expect(loseAgainstAPIServer(t, pair, contents)).To(Equal(counts{kept: 1, lost: 4}))
 }
 
-// A null stays where no schema is about it, and a default takes its place where one is.
-func TestANullThatNoSchemaIsAboutIsLostToADefault(t *testing.T) {
+// A null stays where no schema is about it. Where one is, a default takes its place, or a map loses the key.
+func TestANullThatNoSchemaIsAboutIsLostToOne(t *testing.T) {
 	t.Parallel()
 	const keeps = `x-kubernetes-preserve-unknown-fields: true`
 	for name, c := range map[string]struct{ old, now, content string }{
 		"a field where all is kept": {`o: {type: object, ` + keeps + `}`, `o: {type: object, ` + keeps + `, properties: {a: {` + keeps + `, default: x}}}`, `o: {a: null}`},
+		"a key where all is kept":   {`o: {type: object, ` + keeps + `}`, `o: {type: object, additionalProperties: {type: string}}`, `o: {a: null}`},
 		"a key of a map":            {`o: {type: object, additionalProperties: true}`, `o: {type: object, additionalProperties: {type: string, default: x}}`, `o: {a: null}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -127,6 +128,8 @@ func loseAgainstAPIServer(t *testing.T, pair [2]apiextensionsv1.JSONSchemaProps,
 	g.Expect(err).NotTo(HaveOccurred())
 	reads, err := crdschema.VersionOf(flipped, "v1alpha1")
 	g.Expect(err).NotTo(HaveOccurred())
+	stores, err := crdschema.VersionOf(flipped, "v1")
+	g.Expect(err).NotTo(HaveOccurred())
 	for name, before := range was {
 		lost, err := finder.Lost(before.Object, "v1alpha1")
 		g.Expect(err).NotTo(HaveOccurred())
@@ -139,7 +142,7 @@ func loseAgainstAPIServer(t *testing.T, pair [2]apiextensionsv1.JSONSchemaProps,
 		}
 		change := crdschema.ChangeOf(contentOf(before.Object), contentOf(stored))
 		var missing []string
-		gone := slices.DeleteFunc(change.Lost, func(p crdschema.Path) bool { return reads.IsAbsent(before.Object, p) })
+		gone := slices.DeleteFunc(change.Lost, func(p crdschema.Path) bool { return reads.IsAbsent(before.Object, p, stores) })
 		for _, path := range slices.Concat(gone, change.Changed) {
 			if !reads.IsDefault(before.Object, path) {
 				missing = append(missing, crdschema.AnyItem(path.String()))
