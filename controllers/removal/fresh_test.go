@@ -222,6 +222,13 @@ func TestAWalkThatIsCutOffForgetsNoWriter(t *testing.T) {
 		"the CRD changes": func(g *gate, _ func()) {
 			g.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Names.ShortNames = []string{"wd"} })
 		},
+		"the label goes and comes": func(g *gate, _ func()) {
+			g.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { delete(crd.Labels, v1alpha1.MigrateLabel) })
+			g.eventually("False NotOptedIn Stalled")
+			g.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
+				crd.Labels = map[string]string{v1alpha1.MigrateLabel: v1alpha1.MigrateLabelValue}
+			})
+		},
 		"another process goes on": func(g *gate, stop func()) { stop(); g.moult() },
 	} {
 		t.Run(name, func(t *testing.T) {

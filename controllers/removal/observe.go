@@ -54,6 +54,9 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	s.CRD = verdict.Describe(crd, r.opts.LabelKey, r.opts.Groups)
 	request, left := r.states.request(removal, s.Now)
 	s.Asked, s.ClosedAt, s.Requested = request.asked, request.closedAt, request.requestedAt
+	if !s.CRD.OptedIn && s.Before != "" && s.Before != v1alpha1.ReasonNotOptedIn { // what a walk knew is forgotten with the label
+		r.states.unsure(removal, s.Now)
+	}
 	if slices.Contains(removal.Spec.Require, v1alpha1.Quiet) {
 		s.LastWrite = latest(s.LastWrite, request.unsure)
 	}

@@ -105,6 +105,11 @@ func (s *stateStore) closed(removal *v1alpha1.VersionRemoval, now time.Time) {
 	s.with(removal, func(is *state) { is.closedAt = now })
 }
 
+// unsure notes that what was written before is not known.
+func (s *stateStore) unsure(removal *v1alpha1.VersionRemoval, now time.Time) {
+	s.with(removal, func(is *state) { is.unsure = now })
+}
+
 // answered notes an answer, and returns whether it is another one than before. When
 // managedFields were looked through makes no other answer of it.
 func (s *stateStore) answered(removal *v1alpha1.VersionRemoval, proof *v1alpha1.ProofStatus) (changed bool) {
