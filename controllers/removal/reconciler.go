@@ -99,7 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.result(e.situation, e.verdict), nil
 }
 
-// stillOpens reports whether a gate opens now that the CRD says so: to write that may have taken long. If it was refused before, perhaps for long,
+// stillOpens reports whether a gate opens once the condition of the CRD is written, which may have taken long. If that was refused before, perhaps for long,
 // another look comes first.
 func (r *Reconciler) stillOpens(ctx context.Context, name types.NamespacedName, e evaluation) (bool, error) {
 	if conditions.GetReason(e.before, meta.ReadyCondition) == v1alpha1.ReasonForbidden {
