@@ -33,7 +33,7 @@ type kustomizations struct {
 }
 
 // copying are the fields of a kustomization by which any manifest may decide about another.
-var copying = []string{"vars", "transformers", "validators"}
+var copying = []string{"vars", "validators"}
 
 // kustomizationsOf are those among some files; nil if any manifest may decide about another, or if one of them cannot be read.
 func kustomizationsOf(t *files.Tree, all, referred []string) *kustomizations {
@@ -50,7 +50,7 @@ func kustomizationsOf(t *files.Tree, all, referred []string) *kustomizations {
 		k.fields[file] = fields
 		k.homes[filepath.Dir(file)] = homeOf(filepath.Dir(file), fields)
 		for field, value := range fields {
-			if slices.Contains(copying, field) || field == "configurations" && !k.configure(t, filepath.Dir(file), value) || field == "replacements" && !k.copies(t, file, value) || field == "generators" && !k.generates(filepath.Dir(file), value) {
+			if slices.Contains(copying, field) || field == "configurations" && !k.configure(t, filepath.Dir(file), value) || field == "replacements" && !k.copies(t, file, value) || (field == "generators" || field == "transformers") && !k.generates(filepath.Dir(file), field, value) {
 				return nil
 			}
 			switch field {
@@ -69,10 +69,10 @@ func kustomizationsOf(t *files.Tree, all, referred []string) *kustomizations {
 // built of. A component copies from what it is a component of, too, and it is false then.
 func (k *kustomizations) copies(t *files.Tree, file string, replacements any) bool {
 	list, _ := replacements.([]any)
-	k.configured = true // what they copy may be of an image
 	for _, one := range list {
 		replacement, _ := one.(map[string]any)
 		kind, _, _ := unstructured.NestedString(replacement, "source", "kind")
+		k.configured = k.configured || kind != "ConfigMap" && kind != "Secret" // what they copy may be of an image
 		if kind != "" {
 			k.referred = append(k.referred, kind)
 			continue
@@ -87,8 +87,10 @@ func (k *kustomizations) copies(t *files.Tree, file string, replacements any) bo
 	return true
 }
 
-// generates notes the files that generators name, which get no other manifests; false if they cannot be read.
-func (k *kustomizations) generates(dir string, generators any) bool {
+// generates notes the files that generators and transformers name; false if they cannot be read. Generators get no other manifests. Transformers
+// that are built in copy nothing from these, but for the one that is for it, and may put images into more than containers.
+func (k *kustomizations) generates(dir, field string, generators any) bool {
+	k.configured = k.configured || field == "transformers"
 	list, _ := generators.([]any)
 	for _, one := range list {
 		name, _ := one.(string)
@@ -100,11 +102,16 @@ func (k *kustomizations) generates(dir string, generators any) bool {
 			}
 			content, at = read, filepath.Dir(file)
 		}
-		fields := map[string]any{}
-		if unpacking.Unmarshal(content, &fields) != nil {
+		read, err := render.Stream(name, bytes.NewReader(content))
+		if err != nil {
 			return false
 		}
-		k.name(at, fields)
+		for _, object := range read.Objects {
+			if field == "transformers" && (object.GetAPIVersion() != "builtin" || object.GetKind() == "ReplacementTransformer") {
+				return false
+			}
+			k.name(at, object.Object)
+		}
 	}
 	return true
 }

@@ -21,7 +21,10 @@ func TestWhatCannotBeHadHidesOnlyItself(t *testing.T) {
 		dashboard = "apiVersion: example.com/v1\nkind: Dashboard\nmetadata: {name: it}\nspec: {of: x}\n"
 		plugin    = "apiVersion: viaduct.ai/v1\nkind: ksops\nmetadata: {name: it}\nfiles: [secret.yaml]\n"
 	)
+	const copier = "apiVersion: builtin\nkind: ReplacementTransformer\nmetadata: {name: NAME}\nreplacements: [{source: {kind: Dashboard, fieldPath: spec.of}, targets: [{select: {kind: X}, fieldPaths: [spec]}]}]\n"
 	const copying = "replacements: [{source: {kind: Deployment, fieldPath: spec.template.spec.containers.0.image}, targets: [{select: {kind: X}, fieldPaths: [spec]}]}]\n"
+	const text = "configMapGenerator: [{name: c, literals: [x=y]}]\nreplacements: [{source: {kind: ConfigMap, name: c, fieldPath: data.x}, targets: [{select: {kind: Dashboard}, fieldPaths: [spec.of]}]}]\n"
+	const transforming, prefix = remote + "transformers: [t.yaml]\n", "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: p}\nprefix: p-\nfieldSpecs: [{path: spec/image}]\n"
 	const inflated = "apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: it}\nname: it\nversion: 1.0.0\n"
 	const patch = "patches: [{path: p.yaml, target: {name: it}}]\n"
 	less := strings.Replace(widgetsCRD, "  - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n", "", 1)
@@ -66,6 +69,13 @@ func TestWhatCannotBeHadHidesOnlyItself(t *testing.T) {
 		"its values":                   {helm, nil, files{"v.yaml": "x: 2\n"}, changes},
 		"an image among its values":    {helm, files{"v.yaml": "image: {tag: '1'}\n"}, files{"v.yaml": "image: {tag: '2'}\n"}, same},
 		"an image that is copied from": {helm + copying, files{"v.yaml": "image: {tag: '1'}\n"}, files{"v.yaml": "image: {tag: '2'}\n"}, changes},
+		"an image beside a text":       {helm + text, files{"v.yaml": "image: {tag: '1'}\n"}, files{"v.yaml": "image: {tag: '2'}\n"}, same},
+		"a value beside a text":        {helm + text, files{"v.yaml": "image: {tag: '1'}\n"}, files{"v.yaml": "image: {tag: '1'}\nx: 1\n"}, changes},
+		"a text that is copied":        {helm + text, nil, files{"kustomization.yaml": strings.Replace(helm+text, "x=y", "x=z", 1)}, changes},
+		"beside a transformer":         {transforming, files{"t.yaml": prefix}, files{"it.yaml": other}, same},
+		"what a transformer says":      {transforming, files{"t.yaml": prefix}, files{"t.yaml": strings.Replace(prefix, "p-", "q-", 1)}, changes},
+		"an image for a transformer":   {transforming + "images: [{name: a, newTag: '1'}]\n", files{"t.yaml": prefix}, files{"t.yaml": prefix, "kustomization.yaml": transforming + "images: [{name: a, newTag: '2'}]\n"}, changes},
+		"beside one that copies":       {transforming, files{"t.yaml": prefix + "---\n" + strings.Replace(copier, "NAME", "c", 1)}, files{"it.yaml": other}, changes},
 		"a container in place":         {strings.Replace(helm, "valuesFile", "valuesInline: {}, valuesFile", 1), nil, files{"kustomization.yaml": strings.Replace(helm, "valuesFile", "valuesInline: {containers: [{name: a, image: b}]}, valuesFile", 1)}, same},
 		"another container in place":   {strings.Replace(helm, "valuesFile", "valuesInline: {containers: [{name: a, image: a}]}, valuesFile", 1), nil, files{"kustomization.yaml": strings.Replace(helm, "valuesFile", "valuesInline: {containers: [{name: a, image: b}]}, valuesFile", 1)}, same},
 		"a container about CRDs":       {strings.Replace(helm, "valuesFile", "valuesInline: {containers: [{env: [{name: WITH_CRDS, value: '0'}]}]}, valuesFile", 1), nil, files{"kustomization.yaml": strings.Replace(helm, "valuesFile", "valuesInline: {containers: [{env: [{name: WITH_CRDS, value: '1'}]}]}, valuesFile", 1)}, changes},
