@@ -186,6 +186,8 @@ func (s *script) add(node syntax.Node) {
 	one := statement{text: cmp.Or(unmasked(text.String()), s.at(node))}
 	syntax.Walk(node, func(node syntax.Node) bool {
 		switch n := node.(type) {
+		case *syntax.Stmt:
+			return !s.discards(n)
 		case *syntax.CallExpr:
 			var words call
 			for _, word := range n.Args {
@@ -203,6 +205,24 @@ func (s *script) add(node syntax.Node) {
 	})
 	s.collect(one)
 }
+
+// discards reports whether a command looks whether something answers, and throws away what it gets.
+func (s *script) discards(of *syntax.Stmt) bool {
+	called, isCall := of.Cmd.(*syntax.CallExpr)
+	if !isCall || len(called.Args) == 0 || s.unquoted(called.Args[0].Parts) != "curl" || slices.ContainsFunc(called.Args, func(word *syntax.Word) bool { return kept.MatchString(s.unquoted(word.Parts)) }) {
+		return false
+	}
+	last := ""
+	for _, to := range of.Redirs {
+		if to.N == nil && to.Op != syntax.DplOut || to.N != nil && to.N.Value == "1" {
+			last = to.Word.Lit()
+		}
+	}
+	return last == "/dev/null"
+}
+
+// kept is an argument of curl by which a file gets the content, or that may be another command or such an argument.
+var kept = regexp.MustCompile("^-\\w*[oOK]|^--(?:output|remote|config)|^\\$[{]?\\w*[}]?$|\\$\\(|`")
 
 // words adds a command that is given as a list.
 func (s *script) words(text string, words call) {

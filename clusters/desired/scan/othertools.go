@@ -190,12 +190,16 @@ var (
 	word = regexp.MustCompile(`[\w./-]+`)
 	// ofKey is a key of YAML, which is no path, although there may be a folder of its name.
 	ofKey = regexp.MustCompile(`(?m)^([ \t]*(?:-[ \t]+)*)["']?\w+["']?:([ \t]|$)`)
+	// ofName is the same of Terraform, with what refers to such a name.
+	ofName = regexp.MustCompile(`(?m)^[ \t]*\w+[ \t]*=|\b(?:local|var|module)\.\w+`)
 )
 
 // namedIn are all files and folders of the repository that a text in a file names, as seen from its folder or from the root.
 func (s *scan) namedIn(file, text string) (named []string) {
 	if detect.YAML.MatchString("/" + filepath.Base(file)) {
 		text = ofKey.ReplaceAllString(text, "$1:$2")
+	} else if terraform.Named.MatchString(file) {
+		text = ofName.ReplaceAllString(text, "=")
 	}
 	for _, name := range word.FindAllString(text, -1) {
 		for _, dir := range []string{filepath.Dir(file), s.tree.Root} {
