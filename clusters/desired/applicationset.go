@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -101,7 +102,9 @@ func (f *follower) hideSet(ctx context.Context, h *hidden, set *delivery.Object,
 		f.hideNowhere(h, set, source, around)
 		for _, dir := range f.foldersLike(set, source.Path) {
 			f.hideOtherwise(h, set, source, dir)
-			f.hideFolder(ctx, h, dir, wayOf(source), func() (*render.Rendering, error) { return f.argoCDFolder(ctx, nil, source, dir, false) })
+			f.hideFolder(ctx, h, dir, wayOf(source), func() (*render.Rendering, error) {
+				return f.argoCDFolder(ctx, nil, source, dir, len(source.Components) == 0)
+			})
 		}
 	}
 }
@@ -168,12 +171,30 @@ func (f *follower) hideValues(h *hidden, set *delivery.Object, sources []deliver
 			switch {
 			case strings.ContainsAny(file, "*?["), !isElsewhere && (strings.HasPrefix(file, "/") || strings.Contains(file, "..") || strings.Contains(file, "{{")):
 				return false
-			case isElsewhere && !f.hideParts(h, appset.FixedParts(set, inside)):
+			case isElsewhere && !f.hideLent(h, appset.FixedParts(set, inside), path.Base(inside)):
 				return false
 			}
 		}
 	}
 	return true
+}
+
+// hideLent adds files of values by what their paths may begin with, and their name, and reports whether the root is none of the beginnings.
+func (f *follower) hideLent(h *hidden, parts []string, name string) bool {
+	for _, part := range parts {
+		at := f.tree.Absolute(part)
+		if path.Base(part) == name || strings.ContainsAny(name, "{}") {
+			h.values = append(h.values, at)
+			continue
+		}
+		_ = f.tree.Each(at, func(string) bool { return false }, func(file string) error { // there are none if there is no such folder
+			if filepath.Base(file) == name {
+				h.values = append(h.values, file)
+			}
+			return nil
+		})
+	}
+	return !slices.Contains(parts, "")
 }
 
 // foldersLike are the folders, absolute, that a templated path may become.

@@ -98,16 +98,16 @@ func (f *follower) argoCDSource(ctx context.Context, u *delivery.Unit, d deliver
 // generates nothing anew when other files change.
 func (f *follower) hideOfPlugin(u *delivery.Unit, path string) {
 	h, dir := f.hiddenOf(u), f.tree.Folder(path)
-	h.add(dir)
 	paths := argocd.GeneratePaths(u.By)
 	if len(paths) == 0 {
-		h.widen(files.Everything)
+		h.readable = append(h.readable, f.tree.Root)
+		return
 	}
 	for _, path := range paths {
-		h.add(f.tree.Absolute(path))
+		h.readable = append(h.readable, f.tree.Absolute(path))
 	}
 	if dir != "" {
-		h.files = append(h.files, render.Local(dir, f.tree.Root)...)
+		h.readable = append(append(h.readable, dir), render.Local(dir, f.tree.Root)...)
 	}
 }
 

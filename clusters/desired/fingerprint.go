@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -13,9 +14,11 @@ import (
 
 	"github.com/moult-dev/moult/clusters/desired/appset"
 	"github.com/moult-dev/moult/clusters/desired/deciding"
+	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/desired/madeof"
+	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
 )
@@ -49,6 +52,9 @@ func (f *follower) fingerprint(s delivery.Unseen, holder *delivery.Unit, h hidde
 	}
 	for _, file := range h.files {
 		p.File(file)
+	}
+	for _, path := range h.readable {
+		p.readable(path, f.isInUnit)
 	}
 	for _, dir := range h.charts {
 		p.chart(dir)
@@ -86,10 +92,49 @@ func (p *fingerprint) chart(dir string) {
 		switch file := filepath.Join(dir, entry.Name()); {
 		case entry.Type().IsRegular() && strings.HasPrefix(entry.Name(), "values"):
 			p.values(file)
+		case entry.IsDir() && entry.Name() == "templates":
+			p.readable(file, func(string) bool { return true })
 		case !entry.Type().IsRegular() || filepath.Ext(file) != ".md":
 			p.File(file)
 		}
 	}
+}
+
+// readable adds a file or a folder with all below, without manifests that decide nothing. Applied are manifests that something applies: others
+// may be settings of a program, whatever kind they name.
+func (p *fingerprint) readable(path string, applied func(file string) bool) {
+	isGit := func(name string) bool { return name == ".git" }
+	if err := p.tree.Each(path, isGit, func(file string) error {
+		p.tree.Reads.Stands(file)
+		if content, err := render.ReadAsIs(file); err != nil || !applied(file) || !isPlain(file, content) {
+			p.Write(p.tree.Relative(file), string(content))
+		}
+		return nil
+	}); err != nil {
+		p.Write("error", p.tree.Relative(path))
+	}
+}
+
+// isInUnit reports whether an object that a unit applies is from a file.
+func (f *follower) isInUnit(file string) bool {
+	if f.placed == nil {
+		f.placed = map[string]bool{}
+		for _, object := range f.cluster.Objects() {
+			f.placed[object.Place().File] = true
+		}
+	}
+	return f.placed[f.tree.Relative(file)]
+}
+
+// isPlain reports whether a file is of manifests alone that decide about no CRD, as they are: not of templates, and of no kind that others refer to.
+func isPlain(file string, content []byte) bool {
+	if bytes.Contains(content, []byte("{{")) || !detect.IsManifest(filepath.Base(file)) {
+		return false
+	}
+	read, err := render.Stream(file, bytes.NewReader(content))
+	return err == nil && len(read.Objects) > 0 && !slices.ContainsFunc(read.Objects, func(object *delivery.Object) bool {
+		return strings.ContainsAny(object.GetAPIVersion()+object.GetKind(), "${<") || slices.Contains(kinds.Decisive, object.GetKind()) || !decidesNothing(object)
+	})
 }
 
 // values adds a file of values.

@@ -91,6 +91,8 @@ type follower struct {
 	unknownValues []unknownValues
 	// belows are what decides in folders that may be published.
 	belows map[string]string
+	// placed are the files that objects of units are from, nil until somebody asks.
+	placed map[string]bool
 	// stagings are the artifacts that were put together so far.
 	stagings []stagedArtifact
 }

@@ -24,6 +24,8 @@ type hidden struct {
 	files, built []string
 	// charts are folders of charts, and values files of values for them, absolute. What decides about containers alone is not among it.
 	charts, values []string
+	// readable are files and folders, absolute, that a program may read for itself.
+	readable []string
 	// inputs are those of the unit.
 	inputs map[string]string
 	// lent are objects of other units that they may take something from.
@@ -168,10 +170,19 @@ func (f *follower) hideFolder(ctx context.Context, h *hidden, dir, way string, b
 		h.widen(made.scope)
 		return
 	}
-	refers := slices.ContainsFunc(rendering.Objects, func(o *delivery.Object) bool { return kinds.Installs(o) || commands.InObject(o) != "" })
+	if rendering.Lacks != "" {
+		f.madeOf(h, []string{dir}, isCompared)
+	}
+	installs, running := slices.ContainsFunc(rendering.Objects, kinds.Installs), ""
+	for _, object := range rendering.Objects {
+		if commands.InObject(object) != "" {
+			running += jsonOf(object.Object)
+		}
+	}
 	for _, object := range rendering.Objects {
 		raw, err := object.MarshalJSON()
-		if isReferredTo := refers && slices.Contains(kinds.Decisive, object.GetKind()); err == nil && (isReferredTo || !decidesNothing(object)) {
+		isNamed := installs || kinds.IsKept(object) && strings.Contains(running, delivery.WithoutHash(object.GetName()))
+		if isReferredTo := isNamed && slices.Contains(kinds.Decisive, object.GetKind()); err == nil && (isReferredTo || !decidesNothing(object)) {
 			h.built = append(h.built, f.tree.Relative(dir)+": "+string(raw)) // another folder may be another cluster's
 		}
 		if kinds.IsHelmRelease(object) {

@@ -69,6 +69,7 @@ func Of(object *delivery.Object) map[string]any {
 		}
 		return becomes
 	}
+	withoutResources(content["spec"])
 	if spec, ok := content["spec"].(map[string]any); ok && (kinds.IsHelmRelease(object) || object.Is("argoproj.io", "Application")) {
 		decidingValues(spec)
 	}
@@ -181,6 +182,15 @@ func isOfContainers(key string, value any) bool {
 		}
 	}
 	return true
+}
+
+// withoutResources leaves out what containers ask for, of whatever object they are.
+func withoutResources(value any) {
+	for _, inner := range crdschema.Each(value) {
+		if v, isMap := inner.(map[string]any); isMap && areResources(v["resources"]) && !bringsMore(v["resources"]) {
+			delete(v, "resources")
+		}
+	}
 }
 
 // areResources reports whether a value is what containers ask for, and not a list of anything.
