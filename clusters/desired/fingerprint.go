@@ -164,11 +164,16 @@ func (p *fingerprint) object(o *delivery.Object) {
 	if p.ofRelease && o.Is("", "ConfigMap") {
 		of["data"] = valuesOf(o)
 	}
+	for _, from := range delivery.Wrap(of).Entries("spec", "valuesFrom") {
+		if kinds.IsHelmRelease(o) && len(p.cluster.Named("ConfigMap", o.GetNamespace(), from.Text("name"))) > 0 {
+			from.Object["name"] = delivery.WithoutHash(from.Text("name")) // what it holds counts
+		}
+	}
 	content, err := json.Marshal(of)
 	if err != nil {
 		content = fmt.Append(nil, err)
 	}
-	p.Write(o.GetKind()+" "+o.GetName(), string(content))
+	p.Write(o.GetKind()+" "+delivery.WithoutHash(o.GetName()), string(content))
 	p.published(o)
 	if o.Is("source.toolkit.fluxcd.io", "HelmChart") {
 		chart := p.chartOf(o)

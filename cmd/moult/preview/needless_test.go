@@ -39,6 +39,13 @@ func TestOfWhatIsNotSeenOnlyWhatDecidesIsAReasonToAsk(t *testing.T) {
 	lacking := func(file, text string) overlooked {
 		return bump(file, text, files{"apps/a.yaml": appTo("a", "a", own, ""), "a/templates/_x.tpl": "", "a/Chart.yaml": "apiVersion: v2\nname: a\nversion: 0.1.0\ndependencies: [{name: d, version: 1.2.3, repository: 'https://charts.example.com'}]\n", "b/w.yaml": widgetsCRD})
 	}
+	generated := func(values string) overlooked {
+		return bump("crds/values.yaml", values, inFlux(files{
+			"crds/kustomization.yaml": "namespace: it\nresources: [h.yaml]\nconfigMapGenerator: [{name: v, files: [values.yaml]}]\nconfigurations: [names.yaml]\n",
+			"crds/names.yaml":         "nameReference: [{kind: ConfigMap, version: v1, fieldSpecs: [{path: spec/valuesFrom/name, kind: HelmRelease}]}]\n",
+			"crds/h.yaml":             "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: h}\nspec: {chart: {spec: {chart: c, version: 1.2.3, sourceRef: {kind: HelmRepository, name: r}}}, valuesFrom: [{kind: ConfigMap, name: v}]}\n",
+		}))
+	}
 	answering := func(command string) overlooked {
 		return bump("crds/j.yaml", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {template: {spec: {containers: [{name: j, image: x, command: [sh, -c, \"until "+command+"; do sleep 1; done; kubectl apply -f /x\"]}]}}}\n", inFlux(nil))
 	}
@@ -70,6 +77,8 @@ func TestOfWhatIsNotSeenOnlyWhatDecidesIsAReasonToAsk(t *testing.T) {
 		"a manifest of a chart that lacks another":    {lacking("a/templates/d.yaml", deployment), false},
 		"a template of it":                            {lacking("a/templates/d.yaml", deployment+"x: '{{ .Values.x }}'\n"), true},
 		"a part of it":                                {lacking("a/templates/_x.tpl", "{{ define \"d.x\" }}1.0.0{{ end }}"), true},
+		"an image of values with a hash":              {generated("image: {tag: 1.0.0}\n"), false},
+		"a value with a hash":                         {generated("x: 1.0.0\n"), true},
 		"whether something answers":                   {answering("curl -sf https://it/1.0.0/x.json >/dev/null 2>&1"), false},
 		"what is fetched":                             {answering("curl -sf https://it/1.0.0/x.json >/x 2>/dev/null"), true},
 		"what is fetched into a file":                 {answering("curl -sfo /x https://it/1.0.0/x.json >/dev/null"), true},
