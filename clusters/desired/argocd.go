@@ -148,10 +148,11 @@ func (f *follower) argoCDChart(ctx context.Context, u *delivery.Unit, source *de
 	if err == nil {
 		return
 	}
-	u.Unseen = fmt.Sprintf("%s is a chart", source.Text("path"))
+	unseen := fmt.Sprintf("%s is a chart", source.Text("path"))
 	if dir == "" {
-		u.Unseen = strings.TrimSpace(fmt.Sprintf("it comes from the chart %s %s", cmp.Or(source.Text("chart"), source.Text("repoURL")), source.Text("targetRevision")))
+		unseen = strings.TrimSpace(fmt.Sprintf("it comes from the chart %s %s", cmp.Or(source.Text("chart"), source.Text("repoURL")), source.Text("targetRevision")))
 	}
+	u.Unseen = strings.TrimPrefix(u.Unseen+"; "+unseen, "; ")
 	f.hideChart(u, source, dir)
 	if f.releases != nil {
 		f.notRendered[u.By] = err

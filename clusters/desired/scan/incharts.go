@@ -123,7 +123,7 @@ func (s *scan) installedWith(ctx context.Context, dir, file string, chart *chart
 		return
 	}
 	found, err := s.crdsWithFile(ctx, chart, s.tree.Absolute(file))
-	if err != nil && files.Inside(s.tree.Absolute(file), dir) {
+	if err != nil && files.Inside(s.tree.Absolute(file), dir) && s.mayTemplate(dir) {
 		s.hideWhole(dir, fmt.Sprintf("it is a chart with CRDs, and with %s it fails: %s", path.Base(file), files.FailureOf(err)))
 	}
 	if err != nil {
@@ -176,9 +176,20 @@ func (s *scan) hideWhole(dir, why string) {
 
 // mentionsCRDs is whether a file below a folder may be about CRDs.
 func (s *scan) mentionsCRDs(dir string) bool {
+	return s.hasBelow(dir, detect.IsNotApplied, func(_ string, content []byte) bool { return detect.CRD.Match(content) })
+}
+
+// mayTemplate is whether a chart may have CRDs in another place than crds/, where values change none.
+func (s *scan) mayTemplate(dir string) bool {
+	return s.hasBelow(dir, func(name string) bool { return name == "crds" }, func(file string, content []byte) bool {
+		return filepath.Ext(file) == ".tgz" || detect.MayDeclare(content)
+	})
+}
+
+func (s *scan) hasBelow(dir string, skip func(name string) bool, is func(file string, content []byte) bool) bool {
 	found := errors.New("found")
-	return errors.Is(s.tree.Each(dir, detect.IsNotApplied, func(file string) error {
-		if content, err := render.ReadRegular(file); err == nil && detect.CRD.Match(content) {
+	return errors.Is(s.tree.Each(dir, skip, func(file string) error {
+		if content, err := render.ReadRegular(file); err == nil && is(file, content) {
 			return found
 		}
 		return nil

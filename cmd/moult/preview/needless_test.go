@@ -39,6 +39,9 @@ func TestOfWhatIsNotSeenOnlyWhatDecidesIsAReasonToAsk(t *testing.T) {
 	lacking := func(file, text string) overlooked {
 		return bump(file, text, files{"apps/a.yaml": appTo("a", "a", own, ""), "a/templates/_x.tpl": "", "a/Chart.yaml": "apiVersion: v2\nname: a\nversion: 0.1.0\ndependencies: [{name: d, version: 1.2.3, repository: 'https://charts.example.com'}]\n", "b/w.yaml": widgetsCRD})
 	}
+	failing := func(template string) overlooked {
+		return bump("a/values-prod.yaml", "x: 1.0.0\n", files{"a/Chart.yaml": "apiVersion: v2\nname: a\nversion: 0.1.0\n", "a/crds/w.yaml": widgetsCRD, "a/templates/x.yaml": "{{ required \"y\" .Values.y }}\n" + template})
+	}
 	generated := func(values string) overlooked {
 		return bump("crds/values.yaml", values, inFlux(files{
 			"crds/kustomization.yaml": "namespace: it\nresources: [h.yaml]\nconfigMapGenerator: [{name: v, files: [values.yaml]}]\nconfigurations: [names.yaml]\n",
@@ -79,6 +82,8 @@ func TestOfWhatIsNotSeenOnlyWhatDecidesIsAReasonToAsk(t *testing.T) {
 		"a part of it":                                {lacking("a/templates/_x.tpl", "{{ define \"d.x\" }}1.0.0{{ end }}"), true},
 		"an image of values with a hash":              {generated("image: {tag: 1.0.0}\n"), false},
 		"a value with a hash":                         {generated("x: 1.0.0\n"), true},
+		"values of a chart that fails":                {failing(""), false},
+		"values that may decide about a CRD":          {failing(widgetsCRD), true},
 		"whether something answers":                   {answering("curl -sf https://it/1.0.0/x.json >/dev/null 2>&1"), false},
 		"what is fetched":                             {answering("curl -sf https://it/1.0.0/x.json >/x 2>/dev/null"), true},
 		"what is fetched into a file":                 {answering("curl -sfo /x https://it/1.0.0/x.json >/dev/null"), true},
