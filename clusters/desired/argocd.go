@@ -101,7 +101,6 @@ func (f *follower) hideOfPlugin(u *delivery.Unit, path string) {
 	paths := argocd.GeneratePaths(u.By)
 	if len(paths) == 0 {
 		h.readable = append(h.readable, f.tree.Root)
-		return
 	}
 	for _, path := range paths {
 		h.readable = append(h.readable, f.tree.Absolute(path))

@@ -88,24 +88,34 @@ func (p *fingerprint) chart(dir string) {
 	if err != nil {
 		p.File(dir)
 	}
+	plain := func(string) bool { return !slices.ContainsFunc(files.In(dir), grants) } // or the right may be for a program among them
 	for _, entry := range entries {
 		switch file := filepath.Join(dir, entry.Name()); {
 		case entry.Type().IsRegular() && strings.HasPrefix(entry.Name(), "values"):
 			p.values(file)
 		case entry.IsDir() && entry.Name() == "templates":
-			p.readable(file, func(string) bool { return true })
+			p.readable(file, plain)
 		case !entry.Type().IsRegular() || filepath.Ext(file) != ".md":
 			p.File(file)
 		}
 	}
 }
 
+func grants(file string) bool {
+	content, err := render.ReadRegular(file)
+	return err == nil && detect.GrantsCRDs(content)
+}
+
 // readable adds a file or a folder with all below, without manifests that decide nothing. Applied are manifests that something applies: others
 // may be settings of a program, whatever kind they name.
 func (p *fingerprint) readable(path string, applied func(file string) bool) {
+	note := p.tree.Reads.File
+	if path == p.tree.Root {
+		note = p.tree.Reads.Stands
+	}
 	isGit := func(name string) bool { return name == ".git" }
 	if err := p.tree.Each(path, isGit, func(file string) error {
-		p.tree.Reads.Stands(file)
+		note(file)
 		if content, err := render.ReadAsIs(file); err != nil || !applied(file) || !isPlain(file, content) {
 			p.Write(p.tree.Relative(file), string(content))
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
+	"github.com/moult-dev/moult/clusters/desired/rights"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 )
@@ -179,7 +180,11 @@ func (f *follower) hideFolder(ctx context.Context, h *hidden, dir, way string, b
 			running += jsonOf(object.Object)
 		}
 	}
+	can := rights.Of(objectsOf(f.cluster, rendering.Objects...))
 	for _, object := range rendering.Objects {
+		if _, program := f.program(can, object, nil); program != "" {
+			h.built = append(h.built, f.tree.Relative(dir)+": "+program)
+		}
 		raw, err := object.MarshalJSON()
 		isNamed := installs || kinds.IsKept(object) && strings.Contains(running, delivery.WithoutHash(object.GetName()))
 		if isReferredTo := isNamed && slices.Contains(kinds.Decisive, object.GetKind()); err == nil && (isReferredTo || !decidesNothing(object)) {

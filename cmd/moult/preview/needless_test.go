@@ -29,15 +29,15 @@ func TestOfWhatIsNotSeenOnlyWhatDecidesIsAReasonToAsk(t *testing.T) {
 		return bump(file, text, set("sources: [{chart: c, repoURL: 'https://charts.example.com', targetRevision: 1.2.3, helm: {valueFiles: ['$v/at/{{name}}/values.yaml']}}, {ref: v, repoURL: '"+own+"'}]"))
 	}
 	folder := func(file, text string, more files) overlooked {
-		return bump(file, text, also(set("source: {path: 'at/{{name}}', repoURL: '"+own+"'}"), more))
+		return bump(file, text, also(more, set("source: {path: 'at/{{name}}', repoURL: '"+own+"'}")))
 	}
 	maker := func(spec string) overlooked {
 		return bump("crds/m.yaml", "apiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata: {name: v, namespace: it}\nspec: {"+spec+"}\n", inFlux(files{
 			"crds/h.yaml": "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: h, namespace: it}\nspec: {chart: {spec: {chart: c, version: 1.2.3, sourceRef: {kind: HelmRepository, name: r}}}, valuesFrom: [{kind: Secret, name: v}]}\n",
 		}))
 	}
-	lacking := func(file, text string) overlooked {
-		return bump(file, text, files{"apps/a.yaml": appTo("a", "a", own, ""), "a/templates/_x.tpl": "", "a/Chart.yaml": "apiVersion: v2\nname: a\nversion: 0.1.0\ndependencies: [{name: d, version: 1.2.3, repository: 'https://charts.example.com'}]\n", "b/w.yaml": widgetsCRD})
+	lacking := func(file, text string, more ...files) overlooked {
+		return bump(file, text, also(append(more, files{})[0], files{"apps/a.yaml": appTo("a", "a", own, ""), "a/templates/_x.tpl": "", "a/Chart.yaml": "apiVersion: v2\nname: a\nversion: 0.1.0\ndependencies: [{name: d, version: 1.2.3, repository: 'https://charts.example.com'}]\n", "b/w.yaml": widgetsCRD}))
 	}
 	failing := func(template string) overlooked {
 		return bump("a/values-prod.yaml", "x: 1.0.0\n", files{"a/Chart.yaml": "apiVersion: v2\nname: a\nversion: 0.1.0\n", "a/crds/w.yaml": widgetsCRD, "a/templates/x.yaml": "{{ required \"y\" .Values.y }}\n" + template})
@@ -84,6 +84,10 @@ func TestOfWhatIsNotSeenOnlyWhatDecidesIsAReasonToAsk(t *testing.T) {
 		"a value with a hash":                         {generated("x: 1.0.0\n"), true},
 		"values of a chart that fails":                {failing(""), false},
 		"values that may decide about a CRD":          {failing(widgetsCRD), true},
+		"a program of a folder of a set":              {folder("at/one/o.yaml", anOperator+mayMakeCRDs, files{}), true},
+		"a program of one that lacks a base":          {folder("at/one/o.yaml", anOperator+mayMakeCRDs, files{"at/one/kustomization.yaml": "resources: [o.yaml, 'https://example.com/it?ref=v1']\n"}), true},
+		"a program of a chart that lacks another":     {lacking("a/templates/o.yaml", anOperator+mayMakeCRDs), true},
+		"one whose right is in another file":          {lacking("a/templates/o.yaml", anOperator, files{"a/templates/r.yaml": strings.TrimPrefix(mayMakeCRDs, "---\n")}), true},
 		"whether something answers":                   {answering("curl -sf https://it/1.0.0/x.json >/dev/null 2>&1"), false},
 		"what is fetched":                             {answering("curl -sf https://it/1.0.0/x.json >/x 2>/dev/null"), true},
 		"what is fetched into a file":                 {answering("curl -sfo /x https://it/1.0.0/x.json >/dev/null"), true},
