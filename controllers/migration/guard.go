@@ -160,7 +160,7 @@ func (r *Reconciler) fieldsIn(crd *apiextensionsv1.CustomResourceDefinition) (*f
 	for i := range crd.Spec.Versions {
 		crd.Spec.Versions[i].Schema = nil // the finder has them, and a large one takes as much as all that is found by it
 	}
-	f := r.newFields(crd)
+	f, left := r.newFields(crd), maxFieldLosses
 	for _, version := range crd.Spec.Versions {
 		lacking := slices.DeleteFunc(finder.Lacking(version.Name), func(field string) bool { return !version.Served && f.may(version.Name, field) })
 		switch {
@@ -170,7 +170,8 @@ func (r *Reconciler) fieldsIn(crd *apiextensionsv1.CustomResourceDefinition) (*f
 		case crds.IsHidden(crd, version.Name):
 			f.sights = append(f.sights, sight{named{finder, version.Name}, 1, f.storage, version.Name})
 		default:
-			clipped := words.Of(lacking[:min(len(lacking), maxFieldLosses)], func(field string) string { return words.Clip(field, words.MostQuoted) })
+			clipped := words.Of(lacking[:min(len(lacking), max(left, 1))], func(field string) string { return words.Clip(field, words.MostQuoted) })
+			left -= len(clipped)
 			f.unseen = append(f.unseen, unseen{version.Name, clipped})
 		}
 	}
@@ -253,9 +254,9 @@ func (f *fields) look(ctx context.Context, r *Reconciler, s sight, before string
 	}
 	slices.SortStableFunc(found, func(a, b rewrite.FieldLoss) int { return strings.Compare(a.Field, b.Field) })
 	if s.at == s.of {
-		f.losses = append(f.losses, found...)
+		f.losses = most(append(f.losses, found...))
 	} else {
-		f.hidden = append(f.hidden, slices.DeleteFunc(found, func(l rewrite.FieldLoss) bool { return l.Allowed })...)
+		f.hidden = most(append(f.hidden, slices.DeleteFunc(found, func(l rewrite.FieldLoss) bool { return l.Allowed })...))
 	}
 	if before != "" && plan.Older(before, listed) {
 		return before, nil

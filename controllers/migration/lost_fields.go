@@ -16,7 +16,7 @@ import (
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// maxFieldLosses is how many fields are counted at a version; where anything may be a field, there may be any number.
+// maxFieldLosses is how many fields are counted; where anything may be a field, there may be any number, and so there may of versions.
 const maxFieldLosses = 100
 
 // count adds an object to those that lose a field.
@@ -33,6 +33,18 @@ func (f *fields) count(losses []rewrite.FieldLoss, version, field string, object
 			Object: types.NamespacedName{Namespace: meta.GetNamespace(), Name: meta.GetName()}})
 	}
 	return losses
+}
+
+// most are as many as are counted of all versions, and one that is held if any is.
+func most(losses []rewrite.FieldLoss) []rewrite.FieldLoss {
+	if len(losses) <= maxFieldLosses {
+		return losses
+	}
+	kept := slices.Clone(losses[:maxFieldLosses])
+	if first := slices.IndexFunc(losses, held); first >= maxFieldLosses {
+		kept[maxFieldLosses-1] = losses[first]
+	}
+	return kept
 }
 
 func held(l rewrite.FieldLoss) bool { return !l.Allowed }

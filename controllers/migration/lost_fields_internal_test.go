@@ -7,9 +7,11 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/policies/plan"
+	"github.com/moult-dev/moult/test/builders"
 )
 
 // A tenant's object may have a key of half a megabyte. It is named in the message three times.
@@ -52,4 +54,35 @@ func TestLossesOfMadeUpManagersAreForgotten(t *testing.T) {
 	}
 	g.Expect(known).To(HaveLen(maxLosses + 1))
 	g.Expect(known[maxLosses].Waits).To(BeTrue(), "it holds a gate")
+}
+
+// A CRD may have thousands of versions, of which each lacks other fields.
+func TestOfManyVersionsNotAllLossesAreKept(t *testing.T) {
+	g := NewWithT(t)
+	var of []rewrite.FieldLoss
+	for i := range 3 * maxFieldLosses {
+		of = most(append(of, rewrite.FieldLoss{Field: fmt.Sprint(i), Version: "v1alpha1", Allowed: i != 2*maxFieldLosses}))
+	}
+	g.Expect(of).To(HaveLen(maxFieldLosses))
+	g.Expect(of).To(ContainElement(HaveField("Allowed", false)))
+
+	crd := builders.CRD("example.com", "widgets").Versions("v1").Storage("v1").Build()
+	for i := range 3 * maxFieldLosses {
+		old := *crd.Spec.Versions[0].DeepCopy()
+		old.Name, old.Served, old.Storage = fmt.Sprint("v1alpha", i+1), false, false
+		old.Schema.OpenAPIV3Schema.Properties["more"] = apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			strings.Repeat("a", 90): {Type: "string"}, strings.Repeat("b", 90): {Type: "string"},
+		}}
+		crd.Spec.Versions = append(crd.Spec.Versions, old)
+		crd.Status.StoredVersions = append(crd.Status.StoredVersions, old.Name)
+	}
+	r := &Reconciler{}
+	f, err := r.fieldsIn(crd)
+	g.Expect(err).NotTo(HaveOccurred())
+	fields := 0
+	for _, u := range f.unseen {
+		fields += len(u.fields)
+	}
+	g.Expect(f.unseen).To(HaveLen(3 * maxFieldLosses))
+	g.Expect(fields).To(BeNumerically("<", 4*maxFieldLosses))
 }

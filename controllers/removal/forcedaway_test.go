@@ -267,9 +267,10 @@ func TestAGateClosesWhileItIsWrittenAllTheTime(t *testing.T) {
 	var busy atomic.Bool
 	g.moultAt(via(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if busy.Load() && req.Method == http.MethodPatch && strings.HasSuffix(req.URL.Path, "/versionremovals/"+g.Name.Name+"/status") {
-			g.Change(func(r *v1alpha1.VersionRemoval) {
-				metav1.SetMetaDataAnnotation(&r.ObjectMeta, "example.com/at", time.Now().String())
-			})
+			removal := &v1alpha1.VersionRemoval{ObjectMeta: metav1.ObjectMeta{Namespace: g.Name.Namespace, Name: g.Name.Name}}
+			if err := g.client.Patch(req.Context(), removal, mergePatch(fmt.Sprintf(`{"metadata":{"annotations":{"example.com/at":%q}}}`, time.Now()))); err != nil {
+				return nil, err
+			}
 		}
 		return next.RoundTrip(req)
 	}))
