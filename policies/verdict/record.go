@@ -119,7 +119,7 @@ func (s Situation) storedAt() *v1alpha1.StoredAtStatus {
 	is := &v1alpha1.StoredAtStatus{UID: s.CRD.UID, Generation: s.CRD.Generation}
 	isNext := known != nil && known.UID == is.UID && (known.Generation == is.Generation || known.Generation == is.Generation-1)
 	switch {
-	case s.provedAsItIs():
+	case !s.CRD.Deleting && s.provedAsItIs():
 		is.Versions, is.Complete = []string{s.CRD.StorageVersion}, true
 		return is
 	case known != nil:

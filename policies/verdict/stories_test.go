@@ -73,7 +73,7 @@ func (w *world) isUnreadable(version string) bool { return !slices.Contains(w.na
 
 // looks is Moult's walk.
 func (w *world) looks() {
-	if w.crd == nil || !w.crd.OptedIn || w.paused {
+	if w.crd == nil || !w.crd.OptedIn || w.paused || w.crd.Deleting {
 		w.sees()
 		return
 	}
