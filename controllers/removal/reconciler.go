@@ -66,7 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if conditions.IsReady(e.before) && e.verdict.State != verdict.Ready { // a gate closes first, however long the CRD's condition takes
 		if _, err := r.report(ctx, e); err != nil {
-			return ctrl.Result{RequeueAfter: time.Second}, ignoreChanged(err)
+			return again(err)
 		}
 		e.before = e.removal.DeepCopy()
 	}
@@ -82,7 +82,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if e.verdict.State == verdict.Ready && !conditions.IsReady(e.before) {
 		if opens, err := r.stillOpens(ctx, req.NamespacedName, e); err != nil || !opens {
-			return ctrl.Result{RequeueAfter: time.Second}, ignoreChanged(err)
+			return again(err)
 		}
 	}
 	opened, err := r.report(ctx, e)
@@ -91,7 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ifBusy(approved)
 	}
 	if err != nil {
-		return ctrl.Result{RequeueAfter: time.Second}, ignoreChanged(err)
+		return again(err)
 	}
 	if opened && r.requester != nil {
 		r.requester.wake(ctx, e.removal)
@@ -106,8 +106,8 @@ func (r *Reconciler) stillOpens(ctx context.Context, name types.NamespacedName, 
 		r.states.closed(e.before, r.opts.Clock.Now())
 		return false, nil
 	}
-	again, err := r.evaluate(ctx, name, r.fresh, r.crds.GetNow)
-	return err == nil && again.verdict.State == verdict.Ready, err
+	now, err := r.evaluate(ctx, name, r.fresh, r.crds.GetNow)
+	return err == nil && now.verdict.State == verdict.Ready, err
 }
 
 // ifBusy has what another worker is at tried again soon; any other error is one.
@@ -118,12 +118,13 @@ func ifBusy(err error) (ctrl.Result, error) {
 	return ctrl.Result{}, err
 }
 
-// ignoreChanged leaves out that somebody has written a VersionRemoval since it was looked at: it is looked at anew.
-func ignoreChanged(err error) error {
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil
+// again has a VersionRemoval looked at anew in a second, as one is that somebody has written since it was looked at. Other errors are tried with
+// growing pauses.
+func again(err error) (ctrl.Result, error) {
+	if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return ctrl.Result{RequeueAfter: time.Second}, nil
 	}
-	return err
+	return ctrl.Result{}, err
 }
 
 // mayOpen is an error if a gate is about to open by what may be from before a restore of etcd. One that is open, by
