@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -88,13 +89,13 @@ func (p *fingerprint) chart(dir string) {
 	if err != nil {
 		p.File(dir)
 	}
-	plain := func(string) bool { return !slices.ContainsFunc(files.In(dir), grants) } // or the right may be for a program among them
+	mayBePlain := sync.OnceValue(func() bool { return !slices.ContainsFunc(files.In(dir), grants) }) // or the right may be for a program among them
 	for _, entry := range entries {
 		switch file := filepath.Join(dir, entry.Name()); {
 		case entry.Type().IsRegular() && strings.HasPrefix(entry.Name(), "values"):
 			p.values(file)
 		case entry.IsDir() && entry.Name() == "templates":
-			p.readable(file, plain)
+			p.readable(file, func(string) bool { return mayBePlain() })
 		case !entry.Type().IsRegular() || filepath.Ext(file) != ".md":
 			p.File(file)
 		}
