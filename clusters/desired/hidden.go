@@ -2,7 +2,6 @@ package desired
 
 import (
 	"context"
-	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/desired/rights"
 	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
@@ -223,25 +223,12 @@ func (f *follower) installed(ctx context.Context, object *delivery.Object) hidde
 
 // addFolders adds the folders of this repository that fields such as path and dir name, wherever they stand.
 func (f *follower) addFolders(h *hidden, value any) {
-	switch v := value.(type) {
-	case []any:
-		for _, item := range v {
-			f.addFolders(h, item)
+	for at, value := range crdschema.Each(value) {
+		if _, isItem := at.Last().(int); isItem {
+			at = at[:len(at)-1]
 		}
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			if slices.Contains([]string{"path", "paths", "dir", "subPath"}, key) {
-				list, isList := v[key].([]any)
-				if !isList {
-					list = []any{v[key]}
-				}
-				for _, item := range list {
-					if path, is := item.(string); is {
-						h.addBelowRoot(f.tree, path)
-					}
-				}
-			}
-			f.addFolders(h, v[key])
+		if path, is := value.(string); is && slices.Contains([]any{"path", "paths", "dir", "subPath"}, at.Last()) {
+			h.addBelowRoot(f.tree, path)
 		}
 	}
 }

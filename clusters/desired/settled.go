@@ -138,7 +138,7 @@ func (f *follower) takenNames() (names []string) {
 		}
 		for at, value := range crdschema.Each(object.Field("spec")) {
 			name, isText := value.(string)
-			if isText && len(at) > 1 && at[len(at)-1] == "name" && slices.ContainsFunc(at, func(step any) bool { return from.MatchString(fmt.Sprint(step)) }) {
+			if isText && len(at) > 1 && at.Last() == "name" && slices.ContainsFunc(at, func(step any) bool { return from.MatchString(fmt.Sprint(step)) }) {
 				names = append(names, name)
 			}
 		}

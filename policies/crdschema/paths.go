@@ -28,6 +28,14 @@ func (p Path) text(known names) string {
 	return text
 }
 
+// Last is the last name or index, nil if there is none.
+func (p Path) Last() any {
+	if len(p) == 0 {
+		return nil
+	}
+	return p[len(p)-1]
+}
+
 func (p Path) to(step any) Path { return append(slices.Clip(p), step) }
 
 // Change is what is not the same in two readings of an object, as deep down as it can be told.

@@ -1,14 +1,14 @@
 package optin
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // substituted: Flux takes ${…} for a variable wherever it stands, in a description or a pattern, too. Then the build
@@ -20,7 +20,7 @@ func substituted(c check, crd delivery.CRD) []Found {
 		crd.Field("metadata", "annotations", setting) == "disabled" || crd.Field("metadata", "labels", setting) == "disabled" {
 		return nil
 	}
-	field, text := variable(crd.Object.Object, nil, by.TextMap("spec", "postBuild", "substitute"))
+	field, text := variable(crd.Object.Object, by.TextMap("spec", "postBuild", "substitute"))
 	if text == "" {
 		return nil
 	}
@@ -37,24 +37,12 @@ func substitutes(kustomization *delivery.Object) bool {
 }
 
 // variable finds the first ${…} that has no value on purpose, and the field that holds it.
-func variable(value any, field []string, known map[string]string) (where []string, text string) {
-	switch v := value.(type) {
-	case string:
-		return field, unknownVariable(v, known)
-	case []any:
-		for i, item := range v {
-			if where, text := variable(item, delivery.Under(field, strconv.Itoa(i)), known); text != "" {
-				return where, text
-			}
-		}
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			if text := unknownVariable(key, known); text != "" {
-				return delivery.Under(field, key), text
-			}
-			if where, text := variable(v[key], delivery.Under(field, key), known); text != "" {
-				return where, text
-			}
+func variable(value any, known map[string]string) (where []string, text string) {
+	for at, value := range crdschema.Each(value) {
+		key, _ := at.Last().(string)
+		held, _ := value.(string)
+		if text := cmp.Or(unknownVariable(key, known), unknownVariable(held, known)); text != "" {
+			return words.Of(at, func(step any) string { return fmt.Sprint(step) }), text
 		}
 	}
 	return nil, ""

@@ -220,7 +220,7 @@ func ScopeOf(set *delivery.Object) files.Scope {
 // readsOthers reports whether a git generator reads files that need not be data by their names.
 func readsOthers(set *delivery.Object) bool {
 	for at, value := range crdschema.Each(set.Field("spec", "generators")) {
-		if pattern, isText := value.(string); isText && slices.Contains(at, "files") && at[len(at)-1] == "path" && !files.IsData(pattern) {
+		if pattern, isText := value.(string); isText && slices.Contains(at, "files") && at.Last() == "path" && !files.IsData(pattern) {
 			return true
 		}
 	}
@@ -230,7 +230,7 @@ func readsOthers(set *delivery.Object) bool {
 // HoldsKey reports whether there is a field of that name anywhere in a value.
 func HoldsKey(value any, name string) bool {
 	for at := range crdschema.Each(value) {
-		if len(at) > 0 && at[len(at)-1] == name {
+		if at.Last() == name {
 			return true
 		}
 	}

@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/unpacking"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // parameters are what a generator gives for one Application: by the names that a template calls them by, or for Go templates as
@@ -120,32 +122,20 @@ func (g *generating) treeOf(content map[string]any) parameters {
 	if g.isGo {
 		return parameters(content)
 	}
-	given := parameters{}
-	flatten(given, "", content)
-	return given
+	return flat(content)
 }
 
-// flatten names what is inside of maps and lists by the way there, with dots.
-func flatten(into parameters, prefix string, value any) {
-	under := func(key string) string {
-		if prefix == "" {
-			return key
+// flat names what is inside of maps and lists by the way there, with dots.
+func flat(content map[string]any) parameters {
+	given := parameters{}
+	for at, value := range crdschema.Each(content) {
+		switch value.(type) {
+		case map[string]any, []any, nil:
+		default:
+			given[strings.Join(words.Of(at, func(step any) string { return fmt.Sprint(step) }), ".")] = fmt.Sprint(value)
 		}
-		return prefix + "." + key
 	}
-	switch v := value.(type) {
-	case map[string]any:
-		for key, inner := range v {
-			flatten(into, under(key), inner)
-		}
-	case []any:
-		for i, inner := range v {
-			flatten(into, under(strconv.Itoa(i)), inner)
-		}
-	case nil:
-	default:
-		into[prefix] = fmt.Sprint(v)
-	}
+	return given
 }
 
 // matrix gives each pair of what two generators give; the second sees the parameters of the first.
@@ -237,10 +227,8 @@ func selected(given []parameters, by any) (kept []parameters, err error) {
 		return nil, err
 	}
 	for _, one := range given {
-		flat := parameters{}
-		flatten(flat, "", map[string]any(one))
 		set := labels.Set{}
-		for key, value := range flat {
+		for key, value := range flat(one) {
 			set[key] = fmt.Sprint(value)
 		}
 		if matches.Matches(set) {

@@ -64,7 +64,7 @@ func given(says map[string]any) (text string) {
 			continue
 		}
 		volume, _ := value.(map[string]any)
-		isFirst := slices.Contains([]any{"initContainers", "artifacts", "params", "parameters"}, at[len(at)-1])
+		isFirst := slices.Contains([]any{"initContainers", "artifacts", "params", "parameters"}, at.Last())
 		if isFirst || len(at) > 1 && at[len(at)-2] == "volumes" && (volume["image"] != nil || volume["gitRepo"] != nil || volume["csi"] != nil) {
 			content, err := json.Marshal(value)
 			text += fmt.Sprintln(string(content), err)
