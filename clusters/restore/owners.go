@@ -2,7 +2,6 @@ package restore
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -12,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // owner is an object that owns others.
@@ -20,12 +21,7 @@ type owner struct {
 	namespace, name string
 }
 
-func (o owner) String() string {
-	if o.namespace == "" {
-		return fmt.Sprintf("%s %s", o.kind, o.name)
-	}
-	return fmt.Sprintf("%s %s/%s", o.kind, o.namespace, o.name)
-}
+func (o owner) String() string { return o.kind.String() + " " + words.FullName(o.namespace, o.name) }
 
 // owners knows the UIDs that owners have in this cluster. Without the right one the garbage collector would delete what they own.
 type owners struct {

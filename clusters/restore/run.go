@@ -18,6 +18,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/archive"
 	"github.com/moult-dev/moult/policies/conversion"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // Manager is the field manager of what is restored, until the managedFields of the backup are.
@@ -215,9 +216,4 @@ type numbered struct {
 	at int
 }
 
-func nameOf(o archive.Object) string {
-	if o.Namespace == "" {
-		return o.Name
-	}
-	return o.Namespace + "/" + o.Name
-}
+func nameOf(o archive.Object) string { return words.FullName(o.Namespace, o.Name) }

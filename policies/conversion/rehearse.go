@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -256,13 +257,8 @@ func parted(paths []crdschema.Path, is func(crdschema.Path) bool) (those, others
 }
 
 func nameOf(object map[string]any) string {
-	meta, _ := object["metadata"].(map[string]any)
-	namespace, _ := meta["namespace"].(string)
-	name, _ := meta["name"].(string)
-	if namespace == "" {
-		return name
-	}
-	return namespace + "/" + name
+	named := unstructured.Unstructured{Object: object}
+	return words.FullName(named.GetNamespace(), named.GetName())
 }
 
 // Said are errors without the values that break something: they differ from object to object, and may be secret.

@@ -12,6 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/moult-dev/moult/policies/unpacking"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // Inside are the CRDs that an object holds for somebody else to apply. They are objects in its fields, as in a
@@ -38,7 +39,9 @@ func (o *Object) Holds(mentions func(text string) bool, wanted func(*Object) boo
 }
 
 // Holder is an object that holds CRDs for others, as it is shown to a person.
-func (o *Object) Holder() string { return o.GetKind() + " " + FullName(o.GetNamespace(), o.GetName()) }
+func (o *Object) Holder() string {
+	return o.GetKind() + " " + words.FullName(o.GetNamespace(), o.GetName())
+}
 
 // AsksOtherwise is why CRDs that an object holds count as unseen where Asks changes.
 const AsksOtherwise = "it holds CRDs, and its other fields say what becomes of them"

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // Source is one folder that a Flux Kustomization or an Argo CD Application applies, and what is added to it.
@@ -140,15 +142,7 @@ func (o *Object) SourceRef() Reference {
 }
 
 // String is namespace/name.
-func (r Reference) String() string { return FullName(r.Namespace, r.Name) }
-
-// FullName is namespace/name, or the name if there is no namespace.
-func FullName(namespace, name string) string {
-	if namespace == "" {
-		return name
-	}
-	return namespace + "/" + name
-}
+func (r Reference) String() string { return words.FullName(r.Namespace, r.Name) }
 
 // Under is fields below others, without sharing memory.
 func Under(fields []string, more ...string) []string { return append(slices.Clone(fields), more...) }

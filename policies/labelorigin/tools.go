@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // The traces that tools leave.
@@ -76,14 +77,10 @@ func traces(crd metav1.Object) (found []trace) {
 
 // object is "Kustomization flux-system/crds", empty without a name.
 func object(kind, namespace, name string) string {
-	switch {
-	case name == "":
+	if name == "" {
 		return ""
-	case namespace == "":
-		return kind + " " + name
-	default:
-		return kind + " " + namespace + "/" + name
 	}
+	return kind + " " + words.FullName(namespace, name)
 }
 
 // toolNamed is the tool whose field manager this is.

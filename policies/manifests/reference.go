@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // GroupKind is a custom resource's API group and kind.
@@ -30,11 +31,7 @@ type Reference struct {
 
 // Object is the kind and the name for people, for example "Widget garden/rose".
 func (r Reference) Object() string {
-	name := r.Name
-	if r.Namespace != "" {
-		name = r.Namespace + "/" + name
-	}
-	return strings.TrimSuffix(r.Kind+" "+name, " ")
+	return strings.TrimSuffix(r.Kind+" "+words.FullName(r.Namespace, r.Name), " ")
 }
 
 // Role is what the place is. The set is closed.

@@ -5,10 +5,10 @@ import (
 	"slices"
 
 	"github.com/moult-dev/moult/policies/crddiff"
-	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/manifests"
 	"github.com/moult-dev/moult/policies/snapshot"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // Rules of preview's own findings.
@@ -50,7 +50,7 @@ func leftBehind(d Delivered, changes []crddiff.Diff) []finding.Finding {
 			}
 			f.Place = object.Place("apiVersion")
 			f.Why = fmt.Sprintf("%s applies %s %s at %s, %s, so the whole sync fails",
-				unit.Name, c.Kind, delivery.FullName(object.GetNamespace(), object.GetName()), gvk.Version, why)
+				unit.Name, c.Kind, words.FullName(object.GetNamespace(), object.GetName()), gvk.Version, why)
 			found = append(found, f)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // gate is a VersionRemoval in a unit.
@@ -33,7 +34,7 @@ func (g gate) name() string {
 	if namespace == "" && g.unit.By != nil {
 		namespace = g.unit.By.Text("spec", "destination", "namespace")
 	}
-	return delivery.FullName(namespace, g.object.GetName())
+	return words.FullName(namespace, g.object.GetName())
 }
 
 func (g gate) crd() string        { return g.object.Text("spec", "crdName") }

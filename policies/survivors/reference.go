@@ -1,5 +1,7 @@
 package survivors
 
+import "github.com/moult-dev/moult/policies/words"
+
 // Reference is one field of one object that names a leaving version, or may.
 type Reference struct {
 	// Place is the name of the place, empty if no declared place has the field.
@@ -50,9 +52,4 @@ type ObjectRef struct {
 }
 
 // String is the object for people.
-func (o ObjectRef) String() string {
-	if o.Namespace == "" {
-		return o.Resource + " " + o.Name
-	}
-	return o.Resource + " " + o.Namespace + "/" + o.Name
-}
+func (o ObjectRef) String() string { return o.Resource + " " + words.FullName(o.Namespace, o.Name) }

@@ -23,6 +23,14 @@ func Count[N int | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %s", n, Agree(n, noun, noun+"s"))
 }
 
+// FullName is namespace/name, or the name if there is no namespace.
+func FullName(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
 // Of is what is to be said of some things, of each by itself.
 func Of[T, S any](things []T, say func(T) S) (said []S) {
 	for _, thing := range things {

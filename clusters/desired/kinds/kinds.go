@@ -10,6 +10,7 @@ import (
 
 	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // installers are the kinds, beside those that are followed, whose controllers install what is not in the manifest and may
@@ -210,7 +211,7 @@ func UnitName(by *delivery.Object, in *delivery.Unit) string {
 	if namespace == "" && in != nil && in.Tool == delivery.ArgoCD && in.By != nil {
 		namespace = in.By.Text("spec", "destination", "namespace")
 	}
-	return delivery.FullName(namespace, by.GetName())
+	return words.FullName(namespace, by.GetName())
 }
 
 // NameOf is the same with the kind before it.
