@@ -155,6 +155,32 @@ func each(at Path, value any, yield func(Path, any) bool) bool {
 	return going
 }
 
+// IsEmpty reports whether a value is one that many programs do not tell from none. An object of nothing but such is one.
+func IsEmpty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case bool:
+		return !v
+	case int64:
+		return v == 0
+	case float64:
+		return v == 0
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		for _, inner := range v {
+			if !IsEmpty(inner) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
 // At is what lies at a path; nil if nothing does.
 func At(value any, p Path) any {
 	for _, step := range p {

@@ -61,7 +61,7 @@ func (c *Checker) ownership(ctx context.Context, o Object, via string, known []P
 	}
 	var all []Problem
 	for _, d := range between(moved, live.Object) {
-		if was := crdschema.At(moved, d.path); d.way != added && !isEmpty(was) && d.path[0] != "metadata" {
+		if was := crdschema.At(moved, d.path); d.way != added && !crdschema.IsEmpty(was) && d.path[0] != "metadata" {
 			all = append(all, Problem{Kind: Ownership, What: d.path.String(), Was: was, Is: crdschema.At(live.Object, d.path)})
 		}
 	}
@@ -96,7 +96,7 @@ func (a *applying) less(live *unstructured.Unstructured, applied map[string]any,
 			a.err = nil // it cannot be left out
 			continue
 		}
-		if is := crdschema.At(left.Object, path); is != nil && !isEmpty(value) && !at.IsDefault(left.Object, path) {
+		if is := crdschema.At(left.Object, path); is != nil && !crdschema.IsEmpty(value) && !at.IsDefault(left.Object, path) {
 			all = append(all, Problem{Kind: Ownership, What: path.String() + " stays although its owner does not apply it any more", Was: value, Is: is})
 		}
 	}

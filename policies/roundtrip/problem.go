@@ -111,7 +111,7 @@ func (c *Checker) judge(d difference, o Object, trip *conversion.Trip, own, ther
 		p.Kind = Added
 	case d.way == lost && own.IsDefault(o.Content, d.path):
 		p.Kind = Undefaulted
-	case d.way == lost && isEmpty(p.Was):
+	case d.way == lost && crdschema.IsEmpty(p.Was):
 		p.Kind = Empty
 	case d.way == changed && own.Respelled(d.path, was, is):
 		p.Kind = Respelled
@@ -185,32 +185,6 @@ func unstable(trip *conversion.Trip, failed bool) (all []Problem) {
 		}
 	}
 	return all
-}
-
-// isEmpty reports whether a value is one that many programs do not tell from none. An object of nothing but such is one.
-func isEmpty(v any) bool {
-	switch v := v.(type) {
-	case nil:
-		return true
-	case string:
-		return v == ""
-	case bool:
-		return !v
-	case int64:
-		return v == 0
-	case float64:
-		return v == 0
-	case []any:
-		return len(v) == 0
-	case map[string]any:
-		for _, inner := range v {
-			if !isEmpty(inner) {
-				return false
-			}
-		}
-		return true
-	}
-	return false
 }
 
 // overlap reports whether one path leads through the other.

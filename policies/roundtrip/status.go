@@ -11,7 +11,7 @@ import (
 // statuses are those that some objects have.
 func statuses(objects []Object) (all []any) {
 	for _, o := range objects {
-		if status := o.Content["status"]; !isEmpty(status) {
+		if status := o.Content["status"]; !crdschema.IsEmpty(status) {
 			all = append(all, status)
 		}
 	}
@@ -52,7 +52,7 @@ func (c *Checker) writeStatus(ctx context.Context, objects []map[string]any, via
 func changes(before, after map[string]any, inStatus bool) (all []Problem) {
 	for _, d := range between(before, after) {
 		was := crdschema.At(before, d.path)
-		if d.way == added || d.way == lost && isEmpty(was) || len(d.path) == 0 || (d.path[0] == "status") != inStatus {
+		if d.way == added || d.way == lost && crdschema.IsEmpty(was) || len(d.path) == 0 || (d.path[0] == "status") != inStatus {
 			continue
 		}
 		all = append(all, Problem{Kind: StatusWrite, What: d.path.String(), Was: was, Is: crdschema.At(after, d.path)})

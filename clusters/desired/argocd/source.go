@@ -10,6 +10,7 @@ import (
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -105,7 +106,7 @@ const (
 func TypeOf(source *delivery.Object, dir string) Type {
 	var set []Type
 	for _, one := range []Type{OfKustomize, OfHelm, OfDirectory} {
-		if settings, _ := source.Field(string(one)).(map[string]any); !isEmpty(settings) {
+		if !crdschema.IsEmpty(source.Field(string(one))) { // Argo CD stores an Application with settings that say nothing
 			set = append(set, one)
 		}
 	}
@@ -118,28 +119,6 @@ func TypeOf(source *delivery.Object, dir string) Type {
 		return OfHelm
 	}
 	return OfDirectory
-}
-
-// isEmpty reports whether settings are as if they were not there, as Argo CD stores an Application.
-func isEmpty(settings map[string]any) bool {
-	for _, value := range settings {
-		switch v := value.(type) {
-		case nil:
-		case map[string]any:
-			if !isEmpty(v) {
-				return false
-			}
-		case []any:
-			if len(v) > 0 {
-				return false
-			}
-		default:
-			if v != false && v != "" {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // ByJsonnet is what NotAsItLies says of a folder with programs.
