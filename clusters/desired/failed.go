@@ -45,7 +45,7 @@ func (f *follower) decidesNothingIn(dir string) func(*delivery.Object) bool {
 			}
 		}
 	}
-	r := rights.Of(objectsOf(f.cluster, read...))
+	r := rights.Of(f.cluster, read...)
 	return func(object *delivery.Object) bool {
 		return decidesNothing(object) && !mayMakeCRDs(object, r, grants)
 	}

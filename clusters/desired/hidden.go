@@ -180,7 +180,7 @@ func (f *follower) hideFolder(ctx context.Context, h *hidden, dir, way string, b
 			running += jsonOf(object.Object)
 		}
 	}
-	can := rights.Of(objectsOf(f.cluster, rendering.Objects...))
+	can := rights.Of(f.cluster, rendering.Objects...)
 	for _, object := range rendering.Objects {
 		if _, program := f.program(can, object, nil); program != "" {
 			h.built = append(h.built, f.tree.Relative(dir)+": "+program)

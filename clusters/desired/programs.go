@@ -2,7 +2,6 @@ package desired
 
 import (
 	"fmt"
-	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,25 +15,10 @@ import (
 // findPrograms notes a program that may make CRDs by itself. Its image, and what is given to it, decide about them.
 func (f *follower) findPrograms(object *delivery.Object, u *delivery.Unit) {
 	if f.rights == nil {
-		f.rights = rights.Of(objectsOf(f.cluster))
+		f.rights = rights.Of(f.cluster)
 	}
 	if why, fingerprint := f.program(f.rights, object, u); why != "" {
 		f.cluster.Unseen = append(f.cluster.Unseen, delivery.Unseen{Name: delivery.WithoutHash(kinds.NameOf(object, u)), By: object, Why: why, Runs: true, Fingerprint: fingerprint})
-	}
-}
-
-func objectsOf(c *delivery.Cluster, more ...*delivery.Object) iter.Seq[*delivery.Object] {
-	return func(yield func(*delivery.Object) bool) {
-		for _, object := range c.Objects() {
-			if !yield(object) {
-				return
-			}
-		}
-		for _, object := range more {
-			if !yield(object) {
-				return
-			}
-		}
 	}
 }
 

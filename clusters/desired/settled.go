@@ -89,7 +89,7 @@ func (f *follower) settled(ctx context.Context, s delivery.Unseen, holder *deliv
 			return "", err
 		}
 		h.built = slices.Clone(h.built)
-		taken, can := takenFrom(names), rights.Of(objectsOf(f.cluster, made.Objects...))
+		taken, can := takenFrom(names), rights.Of(f.cluster, made.Objects...)
 		for _, crd := range made.CRDs {
 			h.built = append(h.built, "in crds/: "+jsonOf(crd.Object))
 		}

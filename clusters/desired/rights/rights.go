@@ -4,7 +4,6 @@ package rights
 
 import (
 	"encoding/json"
-	"iter"
 	"slices"
 	"strings"
 
@@ -34,11 +33,14 @@ type grant struct {
 	all bool
 }
 
-// Of are the rights to make CRDs among some objects.
-func Of(objects iter.Seq[*delivery.Object]) *Rights {
+// Of are the rights to make CRDs in a cluster, and among some more objects.
+func Of(c *delivery.Cluster, more ...*delivery.Object) *Rights {
 	explicit, all := map[string]bool{}, map[string]bool{"cluster-admin": true}
-	var roles, bindings []*delivery.Object
-	for object := range objects {
+	var objects, roles, bindings []*delivery.Object
+	for _, object := range c.Objects() {
+		objects = append(objects, object)
+	}
+	for _, object := range append(objects, more...) {
 		switch {
 		case object.Is(group, "ClusterRole"):
 			roles = append(roles, object)
