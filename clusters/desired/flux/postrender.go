@@ -3,8 +3,8 @@ package flux
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/moult-dev/moult/clusters/render"
@@ -47,22 +47,13 @@ func postRendered(by *delivery.Object, objects []*delivery.Object) ([]*delivery.
 }
 
 // labelled puts spec.commonMetadata on objects.
-func labelled(objects []*delivery.Object, labels, annotations map[string]string) {
+func labelled(objects []*delivery.Object, own, annotations map[string]string) {
 	for _, o := range objects {
-		if all := o.GetLabels(); len(labels) > 0 {
-			o.SetLabels(merged(all, labels))
+		if len(own) > 0 {
+			o.SetLabels(labels.Merge(o.GetLabels(), own))
 		}
-		if all := o.GetAnnotations(); len(annotations) > 0 {
-			o.SetAnnotations(merged(all, annotations))
+		if len(annotations) > 0 {
+			o.SetAnnotations(labels.Merge(o.GetAnnotations(), annotations))
 		}
 	}
-}
-
-func merged(below, above map[string]string) map[string]string {
-	all := maps.Clone(below)
-	if all == nil {
-		all = map[string]string{}
-	}
-	maps.Copy(all, above)
-	return all
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/clusters/charts"
@@ -64,7 +65,7 @@ func (r Renderer) otherwise(ctx context.Context, chart *charts.Chart, release ch
 			continue
 		}
 		there := known.whatMatters(made)
-		for _, name := range slices.Sorted(maps.Keys(union(here, there))) {
+		for _, name := range slices.Sorted(maps.Keys(labels.Merge(here, there))) {
 			if here[name] != there[name] {
 				names = append(names, name)
 				fmt.Fprintln(sum, clusterOf(release), name, there[name])
@@ -93,12 +94,6 @@ func OnCluster(names []string) error {
 
 // isRefusal reports whether a chart says itself that it is not for such a cluster, so that nothing is applied there.
 func isRefusal(err error) bool { return strings.Contains(err.Error(), "execution error at") }
-
-func union(a, b map[string]string) map[string]string {
-	both := maps.Clone(a)
-	maps.Copy(both, b)
-	return both
-}
 
 // saying is what objects say about CRDs, by their whole text: most are the same in each cluster.
 type saying map[string]string
