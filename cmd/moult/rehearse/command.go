@@ -3,7 +3,6 @@ package rehearse
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -101,21 +100,11 @@ Without one of these, such objects are not known.
 }
 
 func (r *command) run(ctx context.Context, names []string, c *cobra.Command) error {
-	if err := r.webhook.Check(); err != nil {
-		return err
-	}
-	if r.crds == "" {
-		return errors.New("name the new CRDs with --crds, for example --crds config/crd")
-	}
 	accepted, err := input.Accepted(r.accept)
 	if err != nil {
 		return err
 	}
-	all, err := input.CRDs(ctx, r.crds, c.InOrStdin(), names...)
-	if err != nil {
-		return err
-	}
-	subject, err := engines.NewSubject(all)
+	subject, err := r.webhook.Subject(ctx, r.crds, c.InOrStdin(), names...)
 	if err != nil {
 		return err
 	}

@@ -168,7 +168,7 @@ func TestWhatCannotBeRehearsedIsRefused(t *testing.T) {
 		says string
 	}{
 		"nothing is lost":        {[]string{"--crds", crds, "--objects", objects}, 0, ""},
-		"no CRDs":                {nil, cli.ExitError, "name the new CRDs with --crds"},
+		"no CRDs":                {nil, cli.ExitError, "name the CRDs with --crds"},
 		"a place that is empty":  {[]string{"--crds", crds, "--objects", crds}, cli.ExitError, "there is no object of these CRDs in"},
 		"CRDs without a byte":    {[]string{"--crds", file("empty.yaml", "")}, cli.ExitError, "there is no CustomResourceDefinition in " + file("empty.yaml", "")},
 		"objects without one":    {[]string{"--crds", crds, "--objects", file("short.yaml", "\n")}, cli.ExitError, "there is no object of these CRDs in " + file("short.yaml", "\n")},

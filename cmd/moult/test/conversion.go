@@ -2,7 +2,6 @@ package test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"io/fs"
@@ -104,12 +103,6 @@ What a conversion webhook does is known only if it can be asked:
 }
 
 func (r *command) run(ctx context.Context, args []string, c *cobra.Command) error {
-	if err := r.webhook.Check(); err != nil {
-		return err
-	}
-	if r.crds == "" {
-		return errors.New("name the CRDs with --crds, for example --crds config/crd")
-	}
 	accepted, err := input.Accepted(r.accept)
 	if err != nil {
 		return err
@@ -118,11 +111,7 @@ func (r *command) run(ctx context.Context, args []string, c *cobra.Command) erro
 	if err != nil {
 		return err
 	}
-	all, err := input.CRDs(ctx, r.crds, c.InOrStdin())
-	if err != nil {
-		return err
-	}
-	subject, err := engines.NewSubject(all)
+	subject, err := r.webhook.Subject(ctx, r.crds, c.InOrStdin())
 	if err != nil {
 		return err
 	}

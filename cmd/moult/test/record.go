@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
-	"github.com/moult-dev/moult/cmd/moult/internal/engines"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/conversion"
@@ -74,24 +73,14 @@ be asked, as with moult test conversion. Existing files stay as they are, except
 }
 
 func (r *recorder) run(ctx context.Context, folder string, c *cobra.Command) error {
-	switch {
-	case r.crds == "":
-		return errors.New("name the CRDs with --crds, for example --crds config/crd")
-	case r.release == "" || r.release == "." || !filepath.IsLocal(r.release) || strings.ContainsAny(r.release, `/\`):
+	if r.release == "" || r.release == "." || !filepath.IsLocal(r.release) || strings.ContainsAny(r.release, `/\`) {
 		return fmt.Errorf("--release %q names no folder; write it like release-0.3", r.release)
-	}
-	if err := r.webhook.Check(); err != nil {
-		return err
 	}
 	config, err := settingsIn(folder)
 	if err != nil {
 		return err
 	}
-	all, err := input.CRDs(ctx, r.crds, c.InOrStdin())
-	if err != nil {
-		return err
-	}
-	subject, err := engines.NewSubject(all)
+	subject, err := r.webhook.Subject(ctx, r.crds, c.InOrStdin())
 	if err != nil {
 		return err
 	}
@@ -107,11 +96,11 @@ func (r *recorder) run(ctx context.Context, folder string, c *cobra.Command) err
 	var failed []error
 	written := 0
 	for i, ask := range askers {
-		e, err := ask(all[i])
+		e, err := ask(subject.CRDs[i])
 		if err != nil {
 			return err
 		}
-		objects, err := r.of(ctx, all[i], e, given, config)
+		objects, err := r.of(ctx, subject.CRDs[i], e, given, config)
 		failed = append(failed, err)
 		for _, o := range objects {
 			failed = append(failed, r.write(ctx, filepath.Join(folder, r.release), roundtrip.NewChecker(e, config.Of(e.CRD)), o))

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/clusters/converters"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/policies/conversion"
 )
 
@@ -47,6 +49,21 @@ func (w *Webhook) Bind(c *cobra.Command) {
 
 // IsNamed reports whether a webhook is to be asked.
 func (w *Webhook) IsNamed() bool { return w.at != "" || w.command != "" }
+
+// Subject are the CRDs of a place, those with the names or all.
+func (w *Webhook) Subject(ctx context.Context, place string, stdin io.Reader, names ...string) (*Subject, error) {
+	if err := w.Check(); err != nil {
+		return nil, err
+	}
+	if place == "" {
+		return nil, errors.New("name the CRDs with --crds, for example --crds config/crd")
+	}
+	all, err := input.CRDs(ctx, place, stdin, names...)
+	if err != nil {
+		return nil, err
+	}
+	return NewSubject(all)
+}
 
 // Check refuses flags that do not fit together.
 func (w *Webhook) Check() (err error) {
