@@ -59,7 +59,7 @@ func (p *fingerprint) addresses(o *delivery.Object) (found []string) {
 		return []string{o.Text("spec", "url")}
 	case o.Is("source.toolkit.fluxcd.io", "Bucket"):
 		return []string{"/" + o.Text("spec", "bucketName")}
-	case kinds.IsHelmRelease(o) && !exactly.MatchString(o.Text("spec", "chart", "spec", "version")):
+	case kinds.IsHelmRelease(o) && !delivery.IsExact(o.Text("spec", "chart", "spec", "version")):
 		content, _ := o.Field("spec", "chart", "spec", "sourceRef").(map[string]any)
 		ref := delivery.ReferenceOf(delivery.Wrap(content), o.GetNamespace())
 		for _, repository := range p.cluster.Named("HelmRepository", ref.Namespace, ref.Name) {
@@ -69,16 +69,13 @@ func (p *fingerprint) addresses(o *delivery.Object) (found []string) {
 		}
 	default:
 		for _, source := range delivery.SourcesOf(o) {
-			if delivery.ToolOf(o) == delivery.ArgoCD && strings.HasPrefix(source.Settings.Text("repoURL"), "oci://") && !exactly.MatchString(source.Settings.Text("targetRevision")) {
+			if delivery.ToolOf(o) == delivery.ArgoCD && strings.HasPrefix(source.Settings.Text("repoURL"), "oci://") && !delivery.IsExact(source.Settings.Text("targetRevision")) {
 				found = append(found, source.Settings.Text("repoURL"))
 			}
 		}
 	}
 	return found
 }
-
-// exactly is a version that is given to one artifact alone.
-var exactly = regexp.MustCompile(`^v?\d+\.\d+\.\d+([-+].*)?$`)
 
 // around are lines of a file that decide what a command in it finds: those that change the folder or put files into it, and those that set its
 // variables.

@@ -3,6 +3,7 @@ package delivery
 import (
 	"cmp"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -143,6 +144,12 @@ func (o *Object) SourceRef() Reference {
 
 // String is namespace/name.
 func (r Reference) String() string { return words.FullName(r.Namespace, r.Name) }
+
+// exactly is a version that is given to one artifact alone.
+var exactly = regexp.MustCompile(`^v?\d+\.\d+\.\d+([-+].*)?$`)
+
+// IsExact reports whether a version is one, and no range of them.
+func IsExact(version string) bool { return exactly.MatchString(version) }
 
 // Under is fields below others, without sharing memory.
 func Under(fields []string, more ...string) []string { return append(slices.Clone(fields), more...) }

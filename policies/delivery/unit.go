@@ -164,6 +164,16 @@ func (c *Cluster) Named(kind, namespace, name string) []*Object {
 	return found
 }
 
+// Source is one of Flux's among the objects; without a namespace it may be in any.
+func (c *Cluster) Source(kind string, from Reference) *Object {
+	for _, object := range c.Named(kind, from.Namespace, from.Name) {
+		if object.Is("source.toolkit.fluxcd.io", kind) {
+			return object
+		}
+	}
+	return nil
+}
+
 // Incomplete reports whether the unit applies more than its Objects.
 func (u *Unit) Incomplete() bool { return u.Unseen != "" || u.Err != nil }
 

@@ -3,7 +3,6 @@ package rollout
 import (
 	"path"
 	"reflect"
-	"regexp"
 	"slices"
 
 	"github.com/moult-dev/moult/policies/crdschema"
@@ -69,9 +68,6 @@ func sameContent(a, b *delivery.Object) bool {
 	return reflect.DeepEqual(content(a), content(b))
 }
 
-// exactVersion is one version, and no range of them.
-var exactVersion = regexp.MustCompile(`^v?\d+\.\d+\.\d+([-+].*)?$`)
-
 // hasExactChart reports whether the manifests say which chart a HelmRelease, or a HelmChart, has, and not only where it comes from.
 func hasExactChart(c *delivery.Cluster, by *delivery.Object) bool {
 	spec := []string{"spec"}
@@ -86,7 +82,7 @@ func hasExactChart(c *delivery.Cluster, by *delivery.Object) bool {
 	ref, _ := by.Field(delivery.Under(spec, "sourceRef")...).(map[string]any)
 	to := delivery.ReferenceOf(delivery.Wrap(ref), by.GetNamespace())
 	found := c.Named(to.Kind, to.Namespace, to.Name)
-	return to.Kind == "HelmRepository" && exactVersion.MatchString(by.Text(delivery.Under(spec, "version")...)) ||
+	return to.Kind == "HelmRepository" && delivery.IsExact(by.Text(delivery.Under(spec, "version")...)) ||
 		to.Kind == "GitRepository" && len(found) == 1 && isPinned(found[0])
 }
 

@@ -256,12 +256,7 @@ func isUnseen(c *delivery.Cluster, u *delivery.Unit) bool {
 // sourceOf is what a Kustomization's sourceRef means; nil if it is not among the manifests.
 func sourceOf(c *delivery.Cluster, u *delivery.Unit) *delivery.Object {
 	from := u.By.SourceRef()
-	for _, object := range c.Named(from.Kind, from.Namespace, from.Name) {
-		if object.Is("source.toolkit.fluxcd.io", from.Kind) {
-			return object
-		}
-	}
-	return nil
+	return c.Source(from.Kind, from)
 }
 
 // inputsChanged: what is built is what is seen, but something else decides how much of it arrives (what a GitRepository

@@ -23,16 +23,6 @@ func ObjectsOf(c *delivery.Cluster) Objects {
 	return Objects{Cluster: c, Templated: map[*delivery.Object]bool{}}
 }
 
-// Source is one of Flux's among the objects seen so far; without a namespace it may be in any.
-func (o Objects) Source(kind string, from delivery.Reference) *delivery.Object {
-	for _, object := range o.Named(kind, from.Namespace, from.Name) {
-		if object.Is("source.toolkit.fluxcd.io", kind) {
-			return object
-		}
-	}
-	return nil
-}
-
 // Held is a ConfigMap or a Secret of a namespace, nil if it is not among the objects seen so far. One without a namespace, of a unit that nothing
 // says who applies, gets it from whatever does.
 func (o Objects) Held(kind, namespace, name string) *delivery.Object {
