@@ -55,15 +55,9 @@ func mayTakeCharts(file string) bool {
 		}
 		at := filepath.Join(filepath.Dir(file), filepath.FromSlash(name))
 		content, err := ReadRegular(at)
-		isFolder := err != nil && isDir(at)
-		return isFolder || err == nil && (slices.Contains(textsOf(content), inflating) || function.Match(content))
+		return err != nil && isFolder(at) || err == nil && (slices.Contains(textsOf(content), inflating) || function.Match(content))
 	}
 	return read[helmCharts] != nil || read[helmChartInflation] != nil || slices.ContainsFunc(configurations(read), takes)
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }
 
 // helmCharts and helmChartInflation are the fields of a kustomization that take in charts. What they hold is values, for the most part.
