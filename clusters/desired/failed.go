@@ -84,18 +84,14 @@ func (f *follower) widenIfLeading(h *hidden, dir string) {
 // leadsFurther reports whether an object of Flux or Argo CD may apply a folder, or a chart in one. A chart of a registry lies in none.
 func leadsFurther(object *delivery.Object) bool {
 	switch {
-	case kinds.IsHelmRelease(object):
-		return inFolder(object.Text("spec", "chart", "spec", "sourceRef", "kind"))
-	case object.Is("source.toolkit.fluxcd.io", "HelmChart"):
-		return inFolder(object.Text("spec", "sourceRef", "kind"))
+	case kinds.IsHelmRelease(object), object.Is("source.toolkit.fluxcd.io", "HelmChart"):
+		chart := delivery.ChartOf(object)
+		return !chart.ByReference && chart.Source.Kind != "" && chart.Source.Kind != "HelmRepository"
 	case object.Is("source.toolkit.fluxcd.io", object.GetKind()):
 		return false
 	}
 	return kinds.Delivers(object) || kinds.Installs(object)
 }
-
-// inFolder reports whether a source of charts has them in folders.
-func inFolder(kind string) bool { return kind != "" && kind != "HelmRepository" }
 
 // madeOf remembers what folders are built of together, but for manifests that need not be.
 func (f *follower) madeOf(h *hidden, dirs []string, needNot func(*delivery.Object) bool) {

@@ -68,23 +68,18 @@ func (h *hidden) addBelowRoot(t *files.Tree, path string) {
 
 // chartOf is the chart of a HelmRelease, or of Flux's HelmChart, that lies in this repository, and the values beside it.
 func (f *follower) chartOf(object *delivery.Object) hidden {
-	fields := []string{"spec"}
-	if object.Is("helm.toolkit.fluxcd.io", "HelmRelease") {
-		fields = []string{"spec", "chart", "spec"}
-	}
 	var h hidden
-	spec := func(more ...string) string {
-		return object.Text(delivery.Under(fields, more...)...)
-	}
-	if f.tree == nil || spec("chart") == "" || spec("sourceRef", "kind") == "HelmRepository" {
+	chart := delivery.ChartOf(object)
+	name := chart.Text("chart")
+	if f.tree == nil || name == "" || chart.Source.Kind == "HelmRepository" {
 		return h
 	}
-	h.add(f.tree.Folder(spec("chart")))
-	if strings.HasSuffix(spec("chart"), ".tgz") {
-		h.add(f.tree.Absolute(strings.TrimPrefix(path.Clean("/"+spec("chart")), "/")))
+	h.add(f.tree.Folder(name))
+	if strings.HasSuffix(name, ".tgz") {
+		h.add(f.tree.Absolute(strings.TrimPrefix(path.Clean("/"+name), "/")))
 	}
 	h.inputs = f.tree.IgnoringFiles()
-	for _, file := range object.Texts(delivery.Under(fields, "valuesFiles")...) {
+	for _, file := range chart.Texts("valuesFiles") {
 		h.add(f.tree.Absolute(strings.TrimPrefix(file, "/")))
 	}
 	return h

@@ -102,8 +102,7 @@ var ofAClone = append([]string{"url", "ref", "include"}, flux.LeavingOut...)
 
 // inputsOfChart adds what a HelmRelease takes its chart from. What was fetched for it is seen, unless that is not looked at for now.
 func (f *follower) inputsOfChart(u *delivery.Unit) {
-	from := flux.ChartSource(u.By)
-	for named := []delivery.Reference{from}; len(named) > 0; named = named[1:] {
+	for named := []delivery.Reference{delivery.ChartOf(u.By).Source}; len(named) > 0; named = named[1:] {
 		if named[0].Kind == "GitRepository" {
 			addInput(u, "the source of the chart of "+u.Name, named[0].Kind+" "+named[0].String())
 		}
@@ -113,18 +112,13 @@ func (f *follower) inputsOfChart(u *delivery.Unit) {
 			case "GitRepository":
 				fields = append(fields, ofAClone...)
 			case "HelmChart":
-				named = append(named, delivery.ReferenceOf(delivery.Wrap(asMap(source.Field("spec", "sourceRef"))), source.GetNamespace()))
+				named = append(named, source.SourceRef())
 			}
 			for _, field := range fields {
 				addInput(u, fmt.Sprintf("spec.%s of %s %s", field, source.GetKind(), source.GetName()), jsonOf(source.Field("spec", field)))
 			}
 		}
 	}
-}
-
-func asMap(value any) map[string]any {
-	content, _ := value.(map[string]any)
-	return content
 }
 
 // inputsOfVariables adds where the values of variables come from that could not be put in, if these stand in something that

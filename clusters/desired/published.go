@@ -60,8 +60,7 @@ func (p *fingerprint) addresses(o *delivery.Object) (found []string) {
 	case o.Is("source.toolkit.fluxcd.io", "Bucket"):
 		return []string{"/" + o.Text("spec", "bucketName")}
 	case kinds.IsHelmRelease(o) && !delivery.IsExact(o.Text("spec", "chart", "spec", "version")):
-		content, _ := o.Field("spec", "chart", "spec", "sourceRef").(map[string]any)
-		ref := delivery.ReferenceOf(delivery.Wrap(content), o.GetNamespace())
+		ref := o.Ref("spec", "chart", "spec", "sourceRef")
 		for _, repository := range p.cluster.Named("HelmRepository", ref.Namespace, ref.Name) {
 			if url := repository.Text("spec", "url"); strings.HasPrefix(url, "oci://") {
 				found = append(found, url+"/"+o.Text("spec", "chart", "spec", "chart"))

@@ -84,6 +84,12 @@ func (o *Object) Entries(fields ...string) []*Object {
 	return found
 }
 
+// In is what a field holds, as an object of its own: one without fields if it is no map.
+func (o *Object) In(fields ...string) *Object {
+	content, _ := o.Field(fields...).(map[string]any)
+	return Wrap(content)
+}
+
 // Wrap is a map as an object, to read its fields.
 func Wrap(content map[string]any) *Object {
 	return &Object{Unstructured: &unstructured.Unstructured{Object: content}}

@@ -76,8 +76,7 @@ func SourcesOf(object *Object) []Source {
 }
 
 func fluxSource(object *Object) Source {
-	content, _ := object.Field("spec").(map[string]any)
-	spec := Wrap(content)
+	spec := object.In("spec")
 	return Source{
 		Settings: spec, Path: cmp.Or(spec.Text("path"), "."),
 		Components: spec.Texts("components"), IgnoreMissingComponents: spec.True("ignoreMissingComponents"),
@@ -136,10 +135,34 @@ func ReferenceOf(entry *Object, namespace string) Reference {
 	return Reference{Kind: entry.Text("kind"), Namespace: cmp.Or(entry.Text("namespace"), namespace), Name: entry.Text("name")}
 }
 
+// Ref is the reference in a field, without a kind and a name if there is none.
+func (o *Object) Ref(fields ...string) Reference {
+	return ReferenceOf(o.In(fields...), o.GetNamespace())
+}
+
 // SourceRef is what a Kustomization takes its manifests from; empty if it does not say.
-func (o *Object) SourceRef() Reference {
-	content, _ := o.Field("spec", "sourceRef").(map[string]any)
-	return ReferenceOf(Wrap(content), o.GetNamespace())
+func (o *Object) SourceRef() Reference { return o.Ref("spec", "sourceRef") }
+
+// Chart is what a HelmRelease or a HelmChart of Flux says about its chart.
+type Chart struct {
+	*Object // the fields of spec.chart.spec, or of a HelmChart's spec
+
+	// Source is where the chart is.
+	Source Reference
+	// ByReference: the source is the chart, and there are no fields.
+	ByReference bool
+}
+
+// ChartOf reads it.
+func ChartOf(o *Object) Chart {
+	fields := []string{"spec"}
+	if o.Is("helm.toolkit.fluxcd.io", "HelmRelease") {
+		if o.Field("spec", "chartRef") != nil {
+			return Chart{Object: Wrap(nil), Source: o.Ref("spec", "chartRef"), ByReference: true}
+		}
+		fields = []string{"spec", "chart", "spec"}
+	}
+	return Chart{Object: o.In(fields...), Source: o.Ref(Under(fields, "sourceRef")...)}
 }
 
 // String is namespace/name.

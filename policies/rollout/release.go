@@ -70,20 +70,17 @@ func sameContent(a, b *delivery.Object) bool {
 
 // hasExactChart reports whether the manifests say which chart a HelmRelease, or a HelmChart, has, and not only where it comes from.
 func hasExactChart(c *delivery.Cluster, by *delivery.Object) bool {
-	spec := []string{"spec"}
-	if ref, ok := by.Field("spec", "chartRef").(map[string]any); ok {
-		to := delivery.ReferenceOf(delivery.Wrap(ref), by.GetNamespace())
-		found := c.Named(to.Kind, to.Namespace, to.Name)
-		return len(found) == 1 && (to.Kind == "HelmChart" && hasExactChart(c, found[0]) || to.Kind == "OCIRepository" && isPinned(found[0]))
+	chart := delivery.ChartOf(by)
+	found := c.Named(chart.Source.Kind, chart.Source.Namespace, chart.Source.Name)
+	switch kind := chart.Source.Kind; {
+	case kind == "HelmRepository" && !chart.ByReference:
+		return delivery.IsExact(chart.Text("version"))
+	case kind == "HelmChart" && chart.ByReference:
+		return len(found) == 1 && hasExactChart(c, found[0])
+	case kind == "OCIRepository" && chart.ByReference, kind == "GitRepository" && !chart.ByReference:
+		return len(found) == 1 && isPinned(found[0])
 	}
-	if by.GetKind() == "HelmRelease" {
-		spec = []string{"spec", "chart", "spec"}
-	}
-	ref, _ := by.Field(delivery.Under(spec, "sourceRef")...).(map[string]any)
-	to := delivery.ReferenceOf(delivery.Wrap(ref), by.GetNamespace())
-	found := c.Named(to.Kind, to.Namespace, to.Name)
-	return to.Kind == "HelmRepository" && delivery.IsExact(by.Text(delivery.Under(spec, "version")...)) ||
-		to.Kind == "GitRepository" && len(found) == 1 && isPinned(found[0])
+	return false
 }
 
 // isPinned reports whether a source of Flux names a tag or a commit.

@@ -33,31 +33,6 @@ func releaseName(by *delivery.Object) string {
 	return name
 }
 
-// chartTemplate names the chart: the fields of a HelmRelease's spec.chart.spec, or of a HelmChart's spec.
-type chartTemplate struct {
-	*delivery.Object
-
-	// Source is where the chart is.
-	Source delivery.Reference
-}
-
-// ChartSource is what a HelmRelease takes its chart from.
-func ChartSource(by *delivery.Object) delivery.Reference {
-	if ref, ok := by.Field("spec", "chartRef").(map[string]any); ok {
-		return delivery.ReferenceOf(delivery.Wrap(ref), by.GetNamespace())
-	}
-	return templateOf(by.Field("spec", "chart", "spec"), by.GetNamespace()).Source
-}
-
-// templateOf reads such fields, in an object of a namespace.
-func templateOf(content any, namespace string) chartTemplate {
-	spec, _ := content.(map[string]any)
-	t := chartTemplate{Object: delivery.Wrap(spec)}
-	source, _ := t.Field("sourceRef").(map[string]any)
-	t.Source = delivery.ReferenceOf(delivery.Wrap(source), namespace)
-	return t
-}
-
 // tagOf is the tag of an OCIRepository: a range of versions comes before it, and without both it is latest.
 // https://fluxcd.io/flux/components/source/ocirepositories/#reference
 func tagOf(source *delivery.Object) string {
@@ -141,24 +116,23 @@ func hooksOf(by *delivery.Object) (hooks []string) {
 
 // chart finds that of a HelmRelease, and remembers where it is from.
 func (o Objects) chart(ctx context.Context, r helm.Renderer, u *delivery.Unit) (*charts.Chart, valuesFiles, error) {
-	by := u.By
-	if ref, ok := by.Field("spec", "chartRef").(map[string]any); ok {
-		to := delivery.ReferenceOf(delivery.Wrap(ref), by.GetNamespace())
-		switch to.Kind {
-		case "OCIRepository":
-			return o.chartOfArtifact(ctx, r, to)
-		case "HelmChart":
-			if object := o.Source("HelmChart", to); object != nil {
-				return o.chartOfTemplate(ctx, r, u, templateOf(object.Field("spec"), object.GetNamespace()))
-			}
-			return nil, valuesFiles{}, fmt.Errorf("HelmChart %s is not in this repository", to)
-		}
-		return nil, valuesFiles{}, fmt.Errorf("its chart comes from %s %s", to.Kind, to)
+	chart := delivery.ChartOf(u.By)
+	switch {
+	case !chart.ByReference:
+		return o.chartOfTemplate(ctx, r, u, chart)
+	case chart.Source.Kind == "OCIRepository":
+		return o.chartOfArtifact(ctx, r, chart.Source)
+	case chart.Source.Kind != "HelmChart":
+		return nil, valuesFiles{}, fmt.Errorf("its chart comes from %s %s", chart.Source.Kind, chart.Source)
 	}
-	return o.chartOfTemplate(ctx, r, u, templateOf(by.Field("spec", "chart", "spec"), by.GetNamespace()))
+	object := o.Source("HelmChart", chart.Source)
+	if object == nil {
+		return nil, valuesFiles{}, fmt.Errorf("HelmChart %s is not in this repository", chart.Source)
+	}
+	return o.chartOfTemplate(ctx, r, u, delivery.ChartOf(object))
 }
 
-func (o Objects) chartOfTemplate(ctx context.Context, r helm.Renderer, u *delivery.Unit, t chartTemplate) (*charts.Chart, valuesFiles, error) {
+func (o Objects) chartOfTemplate(ctx context.Context, r helm.Renderer, u *delivery.Unit, t delivery.Chart) (*charts.Chart, valuesFiles, error) {
 	named := valuesFiles{names: t.Texts("valuesFiles"), ignoreMissing: t.True("ignoreMissingValuesFiles")}
 	switch name := t.Text("chart"); {
 	case name == "":
@@ -233,12 +207,11 @@ func (o Objects) inOCIRepository(to delivery.Reference) (charts.Reference, error
 
 // ReferenceOf is the chart of a HelmRelease that is not in this repository.
 func (o Objects) ReferenceOf(by *delivery.Object) (charts.Reference, bool) {
-	if ref, ok := by.Field("spec", "chartRef").(map[string]any); ok {
-		to := delivery.ReferenceOf(delivery.Wrap(ref), by.GetNamespace())
-		reference, err := o.inOCIRepository(to)
-		return reference, err == nil && to.Kind == "OCIRepository"
+	chart := delivery.ChartOf(by)
+	if chart.ByReference {
+		reference, err := o.inOCIRepository(chart.Source)
+		return reference, err == nil && chart.Source.Kind == "OCIRepository"
 	}
-	t := templateOf(by.Field("spec", "chart", "spec"), by.GetNamespace())
-	reference, err := o.inHelmRepository(t.Source, t.Text("chart"), t.Text("version"))
-	return reference, err == nil && t.Source.Kind == "HelmRepository" && t.Text("chart") != ""
+	reference, err := o.inHelmRepository(chart.Source, chart.Text("chart"), chart.Text("version"))
+	return reference, err == nil && chart.Source.Kind == "HelmRepository" && chart.Text("chart") != ""
 }
