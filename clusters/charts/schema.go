@@ -45,8 +45,7 @@ func validateOne(schema []byte, values map[string]any) error {
 		return err
 	}
 	compiled, err := compiler.Compile(name)
-	var elsewhere *jsonschema.LoadURLError
-	if errors.As(err, &elsewhere) {
+	if errors.As(err, new(*jsonschema.LoadURLError)) {
 		return nil
 	}
 	if err != nil {

@@ -17,16 +17,13 @@ import (
 // takes a network and maybe credentials; of what Argo CD and Flux can be told to run, charts and plug-ins, nothing runs here.
 // https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/helmcharts/
 func OnlyHere(err error) string {
-	var refused *network.RefusedError
-	if errors.As(err, &refused) {
+	if refused, is := errors.AsType[*network.RefusedError](err); is {
 		return refused.Error()
 	}
-	var chart *NotInflatedError
-	if errors.As(err, &chart) {
+	if chart, is := errors.AsType[*NotInflatedError](err); is {
 		return chart.Error()
 	}
-	var pointer *PointerError
-	if errors.As(err, &pointer) {
+	if pointer, is := errors.AsType[*PointerError](err); is {
 		return fmt.Sprintf("%s is %s; %s", filepath.Base(pointer.file), pointer.How, pointer.Fix)
 	}
 	var git *exec.ExitError

@@ -45,8 +45,7 @@ func (o *overlay) ReadFile(name string) ([]byte, error) {
 	if !made {
 		content, err = o.FileSystem.ReadFile(name)
 	}
-	var pointer *PointerError
-	if errors.As(err, &pointer) { // Kustomize's own errors do not keep it
+	if pointer, is := errors.AsType[*PointerError](err); is { // Kustomize's own errors do not keep it
 		o.remotes.refused = pointer
 	}
 	replaced := name == o.rootFile && o.root != nil

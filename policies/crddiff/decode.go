@@ -55,8 +55,7 @@ func strictlyInto(content, target any) (undeclared []string, err error) {
 	}
 	strict, err := kjson.UnmarshalStrict(raw, target, kjson.DisallowUnknownFields)
 	for _, one := range strict {
-		var at kjson.FieldError
-		if errors.As(one, &at) {
+		if at, is := errors.AsType[kjson.FieldError](one); is {
 			undeclared = append(undeclared, at.FieldPath())
 		}
 	}

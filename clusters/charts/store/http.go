@@ -126,8 +126,7 @@ func cause(ctx context.Context, err error) error {
 
 // withoutAddress is the cause of an error of net/http, whose text has an address that may hold a token.
 func withoutAddress(err error) error {
-	var at *url.Error
-	if errors.As(err, &at) {
+	if at, is := errors.AsType[*url.Error](err); is {
 		return at.Err
 	}
 	return err

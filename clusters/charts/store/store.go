@@ -94,8 +94,7 @@ func (s *Store) fetch(ctx context.Context, r charts.Reference) (*charts.Chart, e
 	} else {
 		chart, err = s.overHTTP(ctx, r)
 	}
-	var unreached net.Error
-	if errors.As(err, &unreached) || ctx.Err() != nil {
+	if errors.As(err, new(net.Error)) || ctx.Err() != nil {
 		s.silent.Remember(at.Host, err)
 	}
 	return chart, err

@@ -63,8 +63,7 @@ func (a *Artifact) carryOut(operation *delivery.Object, source func(alias string
 		return err
 	}
 	from, err := source(c.alias)
-	var other *OtherSourceError
-	if errors.As(err, &other) {
+	if other, is := errors.AsType[*OtherSourceError](err); is {
 		a.Lacks, a.Why = append(a.Lacks, path.Clean(c.to)), cmp.Or(a.Why, other.Why)
 		return nil
 	}
