@@ -6,11 +6,13 @@
 package appset
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
-	"sigs.k8s.io/yaml"
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/unpacking"
@@ -67,14 +69,12 @@ func (g *generating) application(template map[string]any, patch string, given pa
 	content, _ := filled.(map[string]any)
 	if patch != "" {
 		text, err := g.text(patch, given)
+		if err == nil {
+			content, err = patched(content, text)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("spec.templatePatch: %w", err)
 		}
-		var over map[string]any
-		if err := unpacking.Unmarshal([]byte(text), &over); err != nil {
-			return nil, fmt.Errorf("spec.templatePatch: %w", err)
-		}
-		content = patched(content, plain(over))
 	}
 	application := delivery.Wrap(content)
 	application.SetAPIVersion("argoproj.io/v1alpha1")
@@ -84,38 +84,19 @@ func (g *generating) application(template map[string]any, patch string, given pa
 
 // patched puts a merge patch over an object. Lists are replaced: those of an Application have no keys to merge by.
 // https://github.com/argoproj/argo-cd/blob/v3.5.7/applicationset/controllers/template/patch.go
-func patched(object, patch map[string]any) map[string]any {
-	merged := map[string]any{}
-	for key, value := range object {
-		merged[key] = value
+func patched(object map[string]any, patch string) (merged map[string]any, err error) {
+	over, err := unpacking.YAMLToJSON([]byte(patch))
+	if err != nil || string(over) == "null" { // its template has made nothing
+		return object, err
 	}
-	for key, value := range patch {
-		below, isMap := value.(map[string]any)
-		was, _ := merged[key].(map[string]any)
-		switch {
-		case value == nil:
-			delete(merged, key)
-		case isMap:
-			merged[key] = patched(was, below)
-		default:
-			merged[key] = value
-		}
-	}
-	return merged
-}
-
-// plain is a value with numbers as objects have them.
-func plain(value map[string]any) map[string]any {
-	object := delivery.Wrap(nil)
-	raw, err := yaml.Marshal(value)
+	raw, err := json.Marshal(object)
 	if err == nil {
-		raw, err = yaml.YAMLToJSON(raw)
+		raw, err = jsonpatch.MergePatch(raw, over)
 	}
-	if err != nil || object.UnmarshalJSON(append([]byte(`{"apiVersion":"v1","kind":"x","value":`), append(raw, '}')...)) != nil {
-		return value
+	if err != nil {
+		return nil, err
 	}
-	of, _ := object.Field("value").(map[string]any)
-	return of
+	return merged, utiljson.Unmarshal(raw, &merged)
 }
 
 // isTemplated reports whether a text has a template in it.
