@@ -7,8 +7,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/clusters/charts/store"
-	"github.com/moult-dev/moult/clusters/charts/store/charttest"
 	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/test/charttest"
 )
 
 // A kustomization that Argo CD builds may take in charts, with --enable-helm.

@@ -9,7 +9,7 @@ import (
 	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/repository"
-	"github.com/moult-dev/moult/clusters/repository/gittest"
+	"github.com/moult-dev/moult/test/gittest"
 )
 
 // gitRepository is Flux's.

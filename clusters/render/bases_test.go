@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/clusters/network"
-	"github.com/moult-dev/moult/clusters/repository/gittest"
+	"github.com/moult-dev/moult/test/gittest"
 )
 
 // Forty folders may name the same base. One that cannot be had takes half a minute each time.

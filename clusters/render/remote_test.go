@@ -13,7 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/clusters/network"
-	"github.com/moult-dev/moult/clusters/repository/gittest"
+	"github.com/moult-dev/moult/test/gittest"
 )
 
 func only(hosts ...string) *network.Policy {

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/clusters/repository"
-	"github.com/moult-dev/moult/clusters/repository/gittest"
+	"github.com/moult-dev/moult/test/gittest"
 )
 
 // Addresses and revisions are a stranger's: none is an option of git, a program to run or a path of this machine.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/charts/store"
-	"github.com/moult-dev/moult/clusters/charts/store/charttest"
 	"github.com/moult-dev/moult/clusters/network"
+	"github.com/moult-dev/moult/test/charttest"
 )
 
 var versions = map[string]charttest.Chart{

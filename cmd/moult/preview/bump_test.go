@@ -9,9 +9,9 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/moult-dev/moult/clusters/charts/store/charttest"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
+	"github.com/moult-dev/moult/test/charttest"
 )
 
 const entryOfFlux = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: charts, namespace: flux-system}\nspec: {url: 'ADDRESS', type: TYPE}\n---\n" +

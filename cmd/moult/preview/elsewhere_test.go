@@ -6,9 +6,9 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/moult-dev/moult/clusters/repository/gittest"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
+	"github.com/moult-dev/moult/test/gittest"
 )
 
 // A pull request that takes the next tag of another repository is looked at, if that is of a host that the base names.

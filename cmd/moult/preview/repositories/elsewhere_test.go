@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/moult-dev/moult/clusters/charts/store/charttest"
-	"github.com/moult-dev/moult/clusters/repository/gittest"
+	"github.com/moult-dev/moult/test/charttest"
+	"github.com/moult-dev/moult/test/gittest"
 )
 
 // place is one version of what somebody else has: of a chart, or of a Git repository.
