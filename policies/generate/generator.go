@@ -175,16 +175,10 @@ func (g *Generator) root(about focus, i int) (map[string]any, bool) {
 	return object, true
 }
 
-// Valid reports whether the API server takes an object, and why not.
-func (g *Generator) Valid(ctx context.Context, object map[string]any) (bool, string) {
+// Valid reports whether the API server takes an object.
+func (g *Generator) Valid(ctx context.Context, object map[string]any) bool {
 	read, err := g.reads.Read(object)
-	if err != nil {
-		return false, err.Error()
-	}
-	if errs := g.engine.Problems(ctx, g.version, read); len(errs) > 0 {
-		return false, conversion.Said(errs)[0]
-	}
-	return true, ""
+	return err == nil && len(g.engine.Problems(ctx, g.version, read)) == 0
 }
 
 // repaired is an object without what the API server has something against.

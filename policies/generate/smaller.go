@@ -28,7 +28,7 @@ func (g *Generator) Smaller(ctx context.Context, object map[string]any, path str
 		for _, at := range all {
 			smaller := runtime.DeepCopyJSON(object)
 			remove(smaller, at)
-			if valid, _ := g.Valid(ctx, smaller); valid && !yield(smaller) {
+			if g.Valid(ctx, smaller) && !yield(smaller) {
 				return
 			}
 		}
@@ -36,7 +36,7 @@ func (g *Generator) Smaller(ctx context.Context, object map[string]any, path str
 			for _, value := range plainer(crdschema.At(object, at)) {
 				smaller := runtime.DeepCopyJSON(object)
 				crdschema.Put(smaller, at, value)
-				if valid, _ := g.Valid(ctx, smaller); valid && !yield(smaller) {
+				if g.Valid(ctx, smaller) && !yield(smaller) {
 					return
 				}
 			}
@@ -55,7 +55,7 @@ func (g *Generator) only(ctx context.Context, object map[string]any, all []crdsc
 		}
 		smaller := runtime.DeepCopyJSON(is)
 		remove(smaller, at)
-		if valid, _ := g.Valid(ctx, smaller); valid {
+		if g.Valid(ctx, smaller) {
 			is = smaller
 		}
 	}
