@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -93,10 +94,5 @@ func isTemplated(node *yaml.Node) bool {
 			}
 		}
 	}
-	for _, child := range node.Content {
-		if isTemplated(child) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(node.Content, isTemplated)
 }

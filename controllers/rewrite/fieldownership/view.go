@@ -3,6 +3,7 @@ package fieldownership
 import (
 	"fmt"
 	"iter"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -97,9 +98,7 @@ func (v *view) removable(nodes, leaves *fieldpath.Set) *fieldpath.Set {
 func (v *view) without(fields *fieldpath.Set) *unstructured.Unstructured {
 	left, _ := v.typed.RemoveItems(fields).AsValue().Unstructured().(map[string]any)
 	less := map[string]any{}
-	for name, value := range left {
-		less[name] = value
-	}
+	maps.Copy(less, left)
 	dropEmptied(less, v.object.Object)
 	less["metadata"] = v.object.Object["metadata"]
 	object := &unstructured.Unstructured{Object: less}
