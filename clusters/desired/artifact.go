@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/artifact"
@@ -22,9 +23,14 @@ import (
 
 // generatedArtifact is what an ArtifactGenerator makes under one name.
 type generatedArtifact struct {
+	artifactName
+
+	copies []*delivery.Object
+}
+
+type artifactName struct {
 	generator *delivery.Object
 	name      string
-	copies    []*delivery.Object
 }
 
 // artifactOf finds what makes an ExternalArtifact. The error says why it cannot be told.
@@ -56,7 +62,7 @@ func (f *follower) artifactsNamed(from delivery.Reference) (made []generatedArti
 		}
 		for _, one := range object.Entries("spec", "artifacts") {
 			if one.Text("name") == from.Name {
-				made = append(made, generatedArtifact{object, from.Name, one.Entries("copy")})
+				made = append(made, generatedArtifact{artifactName{object, from.Name}, one.Entries("copy")})
 			}
 		}
 	}
@@ -74,30 +80,16 @@ func (f *follower) artifactIsSeen(from delivery.Reference) bool {
 
 // staged is an artifact, put together once.
 func (f *follower) staged(ctx context.Context, a generatedArtifact) (*artifact.Artifact, error) {
-	for _, known := range f.stagings {
-		if known.of.generator == a.generator && known.of.name == a.name {
-			return known.artifact, known.err
-		}
+	if f.stagings[a.artifactName] == nil {
+		f.stagings[a.artifactName] = sync.OnceValues(func() (*artifact.Artifact, error) {
+			dir, err := f.tree.Temporary("moult-artifact-")
+			if err != nil {
+				return nil, err
+			}
+			return artifact.Stage(dir, a.copies, func(alias string) (artifact.Source, error) { return f.artifactSource(ctx, a.generator, alias) })
+		})
 	}
-	made, err := f.stage(ctx, a)
-	f.stagings = append(f.stagings, stagedArtifact{a, made, err})
-	return made, err
-}
-
-// stage puts an artifact together.
-func (f *follower) stage(ctx context.Context, a generatedArtifact) (*artifact.Artifact, error) {
-	dir, err := f.tree.Temporary("moult-artifact-")
-	if err != nil {
-		return nil, err
-	}
-	return artifact.Stage(dir, a.copies, func(alias string) (artifact.Source, error) { return f.artifactSource(ctx, a.generator, alias) })
-}
-
-// stagedArtifact is an artifact that was put together, or why it cannot be.
-type stagedArtifact struct {
-	of       generatedArtifact
-	artifact *artifact.Artifact
-	err      error
+	return f.stagings[a.artifactName]()
 }
 
 // artifactSource are the files of a generator's source: this repository, or a tag or commit of another that is fetched.

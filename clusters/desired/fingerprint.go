@@ -127,14 +127,14 @@ func (p *fingerprint) readable(path string, applied func(file string) bool) {
 }
 
 // isInUnit reports whether an object that a unit applies is from a file.
-func (f *follower) isInUnit(file string) bool {
-	if f.placed == nil {
-		f.placed = map[string]bool{}
-		for _, object := range f.cluster.Objects() {
-			f.placed[object.Place().File] = true
-		}
+func (f *follower) isInUnit(file string) bool { return f.placed()[f.tree.Relative(file)] }
+
+func (f *follower) findPlaced() map[string]bool {
+	placed := map[string]bool{}
+	for _, object := range f.cluster.Objects() {
+		placed[object.Place().File] = true
 	}
-	return f.placed[f.tree.Relative(file)]
+	return placed
 }
 
 // isPlain reports whether a file is of manifests alone that decide about no CRD, as they are: not of templates, and of no kind that others refer to.

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/moult-dev/moult/clusters/desired/artifact"
 	"github.com/moult-dev/moult/clusters/desired/deciding"
 	"github.com/moult-dev/moult/clusters/desired/files"
 	"github.com/moult-dev/moult/clusters/desired/flux"
@@ -26,7 +28,8 @@ import (
 // that is guessed.
 func Follow(ctx context.Context, t *repository.Tree, entry string, o Options) (*delivery.Cluster, error) {
 	tree, c := files.Of(t), &delivery.Cluster{Name: entry}
-	f := &follower{Options: o, tree: tree, seen: map[string]*delivery.Object{}, others: map[string]bool{}, cluster: c, known: flux.ObjectsOf(c), releases: newReleases(tree, o.Charts)}
+	f := newFollower(o, tree, c)
+	f.releases = newReleases(tree, o.Charts)
 	if entry == "" {
 		f.cluster.Name = t.Name
 	}
@@ -52,7 +55,7 @@ func Stream(ctx context.Context, name string, r io.Reader) (*delivery.Cluster, e
 		return nil, err
 	}
 	c := &delivery.Cluster{Name: name}
-	f := &follower{cluster: c, known: flux.ObjectsOf(c)}
+	f := newFollower(Options{}, nil, c)
 	f.cluster.Units = []*delivery.Unit{{Name: name, Objects: files.Placed(rendering, f.tree.Place)}}
 	f.findTwice()
 	f.findUnseen(ctx)
@@ -73,28 +76,40 @@ type follower struct {
 	later []pointer
 	// known are the objects of the cluster, for Flux.
 	known flux.Objects
-	// unused are the values and sources that nothing makes use of, nil until somebody asks.
-	unused []*delivery.Object
+	// unused are the values and sources that nothing makes use of.
+	unused func() []*delivery.Object
 	// hidden is what of this repository decides about the objects of a unit that are not seen.
 	hidden map[*delivery.Unit]*hidden
 	// releases are the HelmReleases, and where charts come from.
 	*releases
-	// rights are what programs may do, nil until somebody asks.
-	rights *rights.Rights
-	// texts are the changed files, nil until somebody asks.
-	texts []files.Text
-	// templates are what makes objects of instances, nil until somebody asks.
-	templates map[schema.GroupKind]*delivery.Object
+	// rights are what programs may do.
+	rights func() *rights.Rights
+	// texts are the changed files as they are here, without comments. Only what is made of one is a reason to note that it was read.
+	texts func() []files.Text
+	// templates are what makes objects of instances.
+	templates func() map[schema.GroupKind]*delivery.Object
 	// anothers are repositories that are known to be others than this one.
 	anothers map[string]bool
 	// unknownValues are those of all Kustomizations so far.
 	unknownValues []unknownValues
 	// belows are what decides in folders that may be published.
 	belows map[string]string
-	// placed are the files that objects of units are from, nil until somebody asks.
-	placed map[string]bool
+	// placed are the files that objects of units are from.
+	placed func() map[string]bool
 	// stagings are the artifacts that were put together so far.
-	stagings []stagedArtifact
+	stagings map[artifactName]func() (*artifact.Artifact, error)
+}
+
+// newFollower has found nothing yet. What is a function looks when somebody asks, once: late, when all units are there.
+func newFollower(o Options, t *files.Tree, c *delivery.Cluster) *follower {
+	f := &follower{
+		Options: o, tree: t, cluster: c, known: flux.ObjectsOf(c), seen: map[string]*delivery.Object{}, others: map[string]bool{}, hidden: map[*delivery.Unit]*hidden{},
+		anothers: map[string]bool{}, belows: map[string]string{}, stagings: map[artifactName]func() (*artifact.Artifact, error){},
+	}
+	f.unused, f.placed, f.texts = sync.OnceValue(f.findUnused), sync.OnceValue(f.findPlaced), sync.OnceValue(f.changedTexts)
+	f.rights = sync.OnceValue(func() *rights.Rights { return rights.Of(c) })
+	f.templates = sync.OnceValue(func() map[schema.GroupKind]*delivery.Object { return templatesOf(c) })
+	return f
 }
 
 // pointer is an object that makes a tool apply something.

@@ -41,9 +41,6 @@ type hidden struct {
 
 // hiddenOf is what is known so far, to be added to.
 func (f *follower) hiddenOf(u *delivery.Unit) *hidden {
-	if f.hidden == nil {
-		f.hidden = map[*delivery.Unit]*hidden{}
-	}
 	if f.hidden[u] == nil {
 		f.hidden[u] = &hidden{}
 	}

@@ -14,11 +14,8 @@ import (
 // findInstances notes an object that the controller of a Composition, a ResourceGraphDefinition or a Promise makes others of, if these install
 // something. A version may stand in the instance alone.
 func (f *follower) findInstances(object *delivery.Object, u *delivery.Unit) {
-	if f.templates == nil {
-		f.templates = templatesOf(f.cluster)
-	}
-	kind := object.GroupVersionKind().GroupKind()
-	template := cmp.Or(f.templates[kind], f.templates[schema.GroupKind{Group: kind.Group}])
+	kind, templates := object.GroupVersionKind().GroupKind(), f.templates()
+	template := cmp.Or(templates[kind], templates[schema.GroupKind{Group: kind.Group}])
 	if template == nil {
 		return
 	}

@@ -39,7 +39,7 @@ func (p *fingerprint) outside(name string, made *regexp.Regexp) {
 	makes := func(text string) bool {
 		return strings.Contains(text, name) && slices.ContainsFunc(between.Split(text, -1), made.MatchString)
 	}
-	for _, file := range p.changedTexts() {
+	for _, file := range p.texts() {
 		found := strings.Contains(file.Text, name)
 		for _, document := range between.Split(file.Text, -1) {
 			if found && made.MatchString(document) {
@@ -54,16 +54,12 @@ func (p *fingerprint) outside(name string, made *regexp.Regexp) {
 	}
 }
 
-// changedTexts are the changed files as they are here, without comments. Only what is made of one is a reason to note that it was read.
-func (f *follower) changedTexts() []files.Text {
-	if f.texts == nil {
-		f.texts = []files.Text{}
-		for _, file := range f.Changed {
-			content, _ := f.tree.Peek(file)
-			f.texts = append(f.texts, files.Text{File: file, Text: detect.WithoutComments(string(content))})
-		}
+func (f *follower) changedTexts() (texts []files.Text) {
+	for _, file := range f.Changed {
+		content, _ := f.tree.Peek(file)
+		texts = append(texts, files.Text{File: file, Text: detect.WithoutComments(string(content))})
 	}
-	return f.texts
+	return texts
 }
 
 // givesTo reports whether a file has variables for one that makes something. Terraform's are for all of its folder, a chart's for its

@@ -16,9 +16,6 @@ func (f *follower) isAnothers(self *delivery.Object, all []*delivery.Object) boo
 	if delivery.ToolOf(self) != delivery.ArgoCD || !f.isOther(url, all) {
 		return false
 	}
-	if f.anothers == nil {
-		f.anothers = map[string]bool{}
-	}
 	f.anothers[url] = true
 	return true
 }

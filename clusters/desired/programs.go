@@ -14,10 +14,7 @@ import (
 
 // findPrograms notes a program that may make CRDs by itself. Its image, and what is given to it, decide about them.
 func (f *follower) findPrograms(object *delivery.Object, u *delivery.Unit) {
-	if f.rights == nil {
-		f.rights = rights.Of(f.cluster)
-	}
-	if why, fingerprint := f.program(f.rights, object, u); why != "" {
+	if why, fingerprint := f.program(f.rights(), object, u); why != "" {
 		f.cluster.Unseen = append(f.cluster.Unseen, delivery.Unseen{Name: delivery.WithoutHash(kinds.NameOf(object, u)), By: object, Why: why, Runs: true, Fingerprint: fingerprint})
 	}
 }

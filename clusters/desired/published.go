@@ -119,9 +119,6 @@ func (f *follower) below(dir string) string {
 	if err != nil {
 		d.Write("error", err.Error())
 	}
-	if f.belows == nil {
-		f.belows = map[string]string{}
-	}
 	f.belows[dir] = d.Sum()
 	return f.belows[dir]
 }

@@ -53,7 +53,8 @@ func (f *follower) builtElsewhere(ctx context.Context, address, revision, path s
 		return nil, err
 	}
 	from := files.Of(tree)
-	there := &follower{Options: Options{Network: f.Network, Builds: f.Builds}, tree: from, cluster: f.cluster, known: flux.ObjectsOf(f.cluster), releases: newReleases(from, f.Charts)}
+	there := newFollower(Options{Network: f.Network, Builds: f.Builds}, from, f.cluster)
+	there.releases = newReleases(from, f.Charts)
 	dir := there.tree.Folder(path)
 	if dir == "" {
 		return nil, fmt.Errorf("there is no folder %s in %s", path, tree.Name)

@@ -11,7 +11,6 @@ import (
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
-	"github.com/moult-dev/moult/clusters/desired/flux"
 	"github.com/moult-dev/moult/clusters/desired/kinds"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
@@ -25,7 +24,7 @@ import (
 func Wired(ctx context.Context, tree *repository.Tree, o Options) (*delivery.Cluster, error) {
 	t := files.Of(tree)
 	c := &delivery.Cluster{Name: t.Name}
-	f := &follower{Options: Options{Repositories: notFetched{}, Network: o.Network, Builds: o.Builds, Changed: o.Changed, Guessed: true}, tree: t, seen: map[string]*delivery.Object{}, others: map[string]bool{}, cluster: c, known: flux.ObjectsOf(c)}
+	f := newFollower(Options{Repositories: notFetched{}, Network: o.Network, Builds: o.Builds, Changed: o.Changed, Guessed: true}, t, c)
 	found := &delivery.Unit{Name: t.Name}
 	var unread []delivery.Unseen
 	err := t.Each(t.Dir, func(string) bool { return false }, func(file string) error {

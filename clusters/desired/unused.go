@@ -21,10 +21,7 @@ func (f *follower) lentTo(u *delivery.Unit) []*delivery.Object {
 	if u.Tool == delivery.ArgoCD && !f.hasFlux() {
 		return nil
 	}
-	if f.unused == nil {
-		f.unused = f.findUnused()
-	}
-	return f.unused
+	return f.unused()
 }
 
 // hasFlux reports whether something of Flux is seen in the cluster.
@@ -39,7 +36,8 @@ func (f *follower) hasFlux() bool {
 
 // findUnused are the values and sources that no other object names.
 func (f *follower) findUnused() []*delivery.Object {
-	used, found := map[delivery.Reference]bool{}, []*delivery.Object{}
+	var found []*delivery.Object
+	used := map[delivery.Reference]bool{}
 	for _, object := range f.cluster.Objects() {
 		if !object.IsCRD() {
 			uses(object, used)
