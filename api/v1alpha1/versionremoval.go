@@ -196,8 +196,8 @@ type ProofStatus struct {
 // AnyVersion in status.storedAt.versions is any version.
 const AnyVersion = "*"
 
-// StoredAtStatus is what was seen of the objects of a CRD. Without a UID, there has
-// been no such CRD.
+// StoredAtStatus is what was seen of the objects of a CRD. Without a generation, it
+// has gone; without a UID, too, there has been none.
 type StoredAtStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +optional

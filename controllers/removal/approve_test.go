@@ -1,9 +1,11 @@
 package removal_test
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -176,4 +178,42 @@ func TestAGateThatWasRefusedOpensOnANewLook(t *testing.T) {
 	g.patch(`{"metadata":{"annotations":{"example.com/wakes":"it"}}}`)
 	g.eventually("True SafeToRemove")
 	g.Expect(g.versionsInManagedFields()).NotTo(HaveKey(g.GR.Group+"/v1alpha1"), "open while managedFields name v1alpha1")
+}
+
+// So may a webhook be down.
+func TestAGateThatCouldNotBeOpenedOpensOnANewLook(t *testing.T) {
+	t.Parallel()
+	for name, written := range map[string]func(g *gate) string{
+		"the condition of the CRD":         func(g *gate) string { return "/customresourcedefinitions/widgets." + g.GR.Group + "/status" },
+		"the status of the VersionRemoval": func(g *gate) string { return "/versionremovals/" + g.Name.Name + "/status" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := flipped(t, 3)
+			g.Ask()
+			var over, failed atomic.Bool
+			g.moultAt(via(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+				if over.Load() || req.Method != http.MethodPatch || !strings.HasSuffix(req.URL.Path, written(g)) {
+					return next.RoundTrip(req)
+				}
+				body, err := io.ReadAll(req.Body)
+				if err != nil {
+					return nil, err
+				}
+				req.Body = io.NopCloser(bytes.NewReader(body))
+				if !bytes.Contains(body, []byte(v1alpha1.ReasonSafeToRemove)) {
+					return next.RoundTrip(req)
+				}
+				failed.Store(true)
+				answer := httptest.NewRecorder()
+				http.Error(answer, "failed calling webhook", http.StatusInternalServerError)
+				return answer.Result(), nil
+			}))
+			g.Eventually(failed.Load, soon).Should(BeTrue())
+			g.Expect(builders.CreateObjects(g.ctx, cp.Config, g.GR.WithVersion("v1alpha1"), "default", 1, builders.Prefix("late"))).To(Succeed())
+			over.Store(true)
+			g.eventually("True SafeToRemove")
+			g.Expect(g.versionsInManagedFields()).NotTo(HaveKey(g.GR.Group+"/v1alpha1"), "open while managedFields name v1alpha1")
+		})
+	}
 }

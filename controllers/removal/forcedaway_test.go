@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/removal"
 	"github.com/moult-dev/moult/test/builders"
@@ -278,4 +279,26 @@ func TestAGateClosesWhileItIsWrittenAllTheTime(t *testing.T) {
 	busy.Store(true)
 	g.Flip("v1alpha1")
 	g.Eventually(g.Verdict, soon).Should(HavePrefix("False " + v1alpha1.ReasonIntermediateRevisionRequired))
+}
+
+// An admission policy sees the CRD alone.
+func TestAGateThatCannotSaySoIsNotCalledRemovable(t *testing.T) {
+	t.Parallel()
+	g := flipped(t, 3)
+	g.Ask()
+	var refused atomic.Bool
+	g.moultAt(via(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !refused.Load() || req.Method != http.MethodPatch || !strings.HasSuffix(req.URL.Path, "/versionremovals/"+g.Name.Name+"/status") {
+			return next.RoundTrip(req)
+		}
+		answer := httptest.NewRecorder()
+		http.Error(answer, "failed calling webhook", http.StatusInternalServerError)
+		return answer.Result(), nil
+	}))
+	g.eventually("True SafeToRemove")
+	g.Expect(crds.CalledRemovable(g.Live())).To(Equal([]string{"v1alpha1"}))
+	refused.Store(true)
+	g.patch(`{"metadata":{"annotations":{"moult.dev/paused":"true"}}}`)
+	g.Eventually(func() []string { return crds.CalledRemovable(g.Live()) }, soon).Should(BeEmpty())
+	g.Expect(g.Verdict()).To(Equal("True SafeToRemove"), "it could not be written")
 }

@@ -66,7 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if conditions.IsReady(e.before) && e.verdict.State != verdict.Ready { // a gate closes first, however long the CRD's condition takes
 		if _, err := r.report(ctx, e); err != nil {
-			return again(err)
+			return again(errors.Join(err, r.approve(ctx, e.crd, e.removal, e.verdict)))
 		}
 		e.before = e.removal.DeepCopy()
 	}
@@ -78,6 +78,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		fill(e.removal, e.situation, e.verdict)
 		approved = nil
 	case approved != nil && e.verdict.State == verdict.Ready:
+		r.failedToOpen(e, approved)
 		return ifBusy(approved) // a gate closes whatever the CRD says, and opens with it
 	}
 	if e.verdict.State == verdict.Ready && !conditions.IsReady(e.before) {
@@ -108,6 +109,13 @@ func (r *Reconciler) stillOpens(ctx context.Context, name types.NamespacedName, 
 	}
 	now, err := r.evaluate(ctx, name, r.fresh, r.crds.GetNow)
 	return err == nil && now.verdict.State == verdict.Ready, err
+}
+
+// failedToOpen has another look made before a gate is opened that could not be: that may last.
+func (r *Reconciler) failedToOpen(e evaluation, err error) {
+	if e.verdict.State == verdict.Ready && !conditions.IsReady(e.before) && !errors.Is(err, errBusy) && !apierrors.IsConflict(err) {
+		r.states.failedToOpen(e.before, r.opts.Clock.Now())
+	}
 }
 
 // ifBusy has what another worker is at tried again soon; any other error is one.

@@ -24,7 +24,8 @@ type stateStore struct {
 type state struct {
 	uid types.UID
 	request
-	answer *answer // nil if there is none yet
+	answer   *answer   // nil if there is none yet
+	failedAt time.Time // when it could not be opened
 }
 
 // request is what a VersionRemoval asks for.
@@ -65,7 +66,7 @@ func (s *stateStore) request(removal *v1alpha1.VersionRemoval, now time.Time) (k
 		if !open(removal) {
 			is.asked = now
 		}
-		if walked(removal) {
+		if walked(removal, now) {
 			is.unsure = now
 		}
 		s.states[name] = is
@@ -85,10 +86,13 @@ func open(removal *v1alpha1.VersionRemoval) bool {
 	return removal.Status.ObservedGeneration == removal.Generation && removal.Status.Proof != nil
 }
 
-// walked reports whether an earlier process has looked after a VersionRemoval, and waited for something else than the end of the quiet period.
-func walked(removal *v1alpha1.VersionRemoval) bool {
-	ready := conditions.Get(removal, meta.ReadyCondition)
-	return ready != nil && ready.Status != metav1.ConditionTrue && ready.Reason != v1alpha1.ReasonStillWritten
+// walked reports whether a walk of an earlier process may have been under way for a VersionRemoval. While the quiet period runs, there is none.
+func walked(removal *v1alpha1.VersionRemoval, now time.Time) bool {
+	ready, last := conditions.Get(removal, meta.ReadyCondition), removal.Status.LastWriteAt
+	if ready == nil || ready.Status == metav1.ConditionTrue {
+		return false
+	}
+	return ready.Reason != v1alpha1.ReasonStillWritten || last == nil || !now.Before(last.Add(removal.Spec.QuietPeriod.Duration))
 }
 
 // with hands out the state of a VersionRemoval, if there is one of this very one.
@@ -103,6 +107,15 @@ func (s *stateStore) with(removal *v1alpha1.VersionRemoval, do func(*state)) {
 // closed notes that a gate is closed and may be for long.
 func (s *stateStore) closed(removal *v1alpha1.VersionRemoval, now time.Time) {
 	s.with(removal, func(is *state) { is.closedAt = now })
+}
+
+// failedToOpen notes that a gate could not be opened. It is looked at anew before it is, once a minute at most.
+func (s *stateStore) failedToOpen(removal *v1alpha1.VersionRemoval, now time.Time) {
+	s.with(removal, func(is *state) {
+		if now.Sub(is.failedAt) > time.Minute {
+			is.failedAt, is.closedAt = now, now
+		}
+	})
 }
 
 // unsure notes that what was written before is not known.

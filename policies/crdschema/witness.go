@@ -153,7 +153,10 @@ func (m *maker) values(from, to *structural.Structural) *values {
 		m.fields(v, from, to)
 	}
 	if from.Type == "array" || open && to != nil {
-		v.items = m.values(itemsKept(from), itemsKept(to))
+		of := itemsKept(from)
+		if v.items = m.values(of, itemsKept(to)); of != nil && of.Type == "" && v.items != dropped {
+			v.items.others = others["string"] // pruning leaves a null in a list, and no type refuses it
+		}
 		v.lists = v.items.len() + 1
 	}
 	if to == nil && from == anything {

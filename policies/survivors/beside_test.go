@@ -1,6 +1,7 @@
 package survivors
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/yaml"
 
+	"github.com/moult-dev/moult/policies/unpacking"
 	"github.com/moult-dev/moult/test/builders"
 )
 
@@ -104,4 +106,19 @@ func TestThereAreNoMoreSortsThanAreKeptApart(t *testing.T) {
 	g.Expect(of.Unknown).To(HaveExactElements(And(HaveField("Effect", StopsSilently), HaveField("References", And(HaveLen(5), HaveEach(HaveField("Why", ContainSubstring("kept apart"))))))))
 	g.Expect(of.Verdict).To(Equal(NotKnown), "z may be in any of them, and may be all that leaves")
 	g.Expect(report.Of("gadgets.example.com", "example.com", []string{"z"}).Verdict).To(Equal(NoneFound))
+}
+
+// What is named beside a version may be much longer than the version.
+func TestWhatIsNamedBesideIsDrawnFromTheBudget(t *testing.T) {
+	g := NewWithT(t)
+	v := &visit{budget: unpacking.One(), seen: map[string]bool{}, kept: map[Reference]bool{}}
+	held := 0
+	for i := range 20_000 {
+		v.found(Reference{Path: fmt.Sprint("spec.rules[", i, "]"), beside: strings.Repeat("v", 6<<10)})
+	}
+	for _, f := range v.references {
+		held += len(f.beside)
+	}
+	g.Expect(held).To(And(BeNumerically(">", 1<<20), BeNumerically("<", 64<<20)))
+	g.Expect(v.references).To(ContainElement(HaveField("State", Unknown)))
 }

@@ -218,9 +218,10 @@ func (v *visit) byLabels(p *Place, f *Field, at string) bool {
 func (v *visit) refers(p *Place, f *Field, at string, r *naming) {
 	for i := range v.targets {
 		t := &v.targets[i]
-		versions, beside, covered := r.names(t)
+		versions, named, covered := r.names(t)
+		beside := strings.Join(named, ",")
 		for _, version := range versions {
-			f := Reference{Place: p.Name, State: Found, Effect: p.effectOf(f), Object: v.object, Path: at, CRD: t.CRD, Version: version, Names: r.what(), beside: strings.Join(beside, ",")}
+			f := Reference{Place: p.Name, State: Found, Effect: p.effectOf(f), Object: v.object, Path: at, CRD: t.CRD, Version: version, Names: r.what(), beside: beside}
 			if covered {
 				f = f.covered()
 			}
@@ -254,7 +255,7 @@ func (v *visit) keep(f, key Reference) {
 	if v.kept[key] {
 		return
 	}
-	if err := v.budget.Keep(referenceTakes + int64(len(f.Path)+len(f.Why)+len(f.Names))); err != nil {
+	if err := v.budget.Keep(referenceTakes + int64(len(f.Path)+len(f.Why)+len(f.Names)+len(f.beside))); err != nil {
 		f = Reference{Place: f.Place, State: Unknown, Effect: cmp.Or(f.Effect, Cosmetic), Object: f.Object, Path: "metadata.name", Why: "it has more references than are counted of one object"}
 		if key = f; v.kept[key] {
 			return

@@ -193,10 +193,10 @@ func TestACRDThatGoesUnprovedHoldsTheGate(t *testing.T) {
 		"removed":                              {steps: []func(*Situation){removes, goes, gone}, says: []string{removed, going, nothing}},
 		"a version that never was":             {steps: []func(*Situation){func(s *Situation) { asks("v1alfa1")(s); s.CRD.OptedIn, s.Migration = false, nil }, goes, gone, asks("v1alpha1")}, says: []string{removed, going, nothing, unproved}},
 		"back, and not established":            {steps: []func(*Situation){notSeen, goes, gone, returns(at(v1alpha1.ReasonNotEstablished, "its names are taken")), goes, gone}, says: []string{v1alpha1.ReasonMigrating, unproved, unproved, going, unproved, unproved}},
-		"never there":                          {steps: []func(*Situation){gone, asks("v1alpha1", "v1beta1")}, says: []string{nothing, nothing}},
+		"never there":                          {steps: []func(*Situation){unseen, asks("v1alpha1", "v1beta1")}, says: []string{nothing, nothing}},
 		"asked for another when it has gone":   {steps: []func(*Situation){still, goes, gone, asks("v1beta1")}, says: []string{safe, going, nothing, nothing}},
 		"never there, and paused": {
-			steps: []func(*Situation){func(s *Situation) { gone(s); s.Paused = true }, still, func(s *Situation) { s.Paused = false }},
+			steps: []func(*Situation){func(s *Situation) { unseen(s); s.Paused = true }, still, func(s *Situation) { s.Paused = false }},
 			says:  []string{v1alpha1.ReasonPaused, v1alpha1.ReasonPaused, nothing},
 		},
 		"failed, paused, and looked at by another process": {
@@ -234,7 +234,7 @@ func TestACRDThatGoesUnprovedHoldsTheGate(t *testing.T) {
 			}, gone},
 			says: []string{going, nothing},
 		},
-		"made, and seen as it goes": {steps: []func(*Situation){gone, func(s *Situation) { returns()(s); goes(s) }, gone}, says: []string{nothing, unproved, unproved}},
+		"made, and seen as it goes": {steps: []func(*Situation){unseen, func(s *Situation) { returns()(s); goes(s) }, gone}, says: []string{nothing, unproved, unproved}},
 		"another VersionRemoval has the proof, and asked for less": {
 			steps: []func(*Situation){func(s *Situation) { gone(s); s.StoredAt = allAtV1 }, asks("v1"), asks("v1alpha1")},
 			says:  []string{nothing, unproved, nothing},

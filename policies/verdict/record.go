@@ -17,7 +17,7 @@ import (
 type Record struct {
 	// Before is the reason of the last answer, empty if there was none.
 	Before string
-	// StoredAt is at which versions objects may be stored, nil if that is not known. Without a UID, there is no such CRD.
+	// StoredAt is at which versions objects may be stored, nil if that is not known. Without a generation, there is no such CRD.
 	StoredAt *v1alpha1.StoredAtStatus
 	// LastWrite is the latest write at one of its versions; zero if none is known.
 	LastWrite time.Time
@@ -72,8 +72,8 @@ func Learn(others []Record, gone bool) Record {
 		lastWrite = latest(lastWrite, other.LastWrite)
 		switch known := other.StoredAt; {
 		case known != nil:
-			isComplete = isComplete && (known.Complete || known.UID == "")
-			if known.Generation > learnt.Generation {
+			isComplete = isComplete && (known.Complete || known.Generation == 0)
+			if known.Generation > learnt.Generation || learnt.UID == "" {
 				learnt.UID, learnt.Generation = known.UID, known.Generation
 			}
 			learnt.Versions = append(learnt.Versions, known.Versions...)
@@ -86,7 +86,7 @@ func Learn(others []Record, gone bool) Record {
 	if !isLearnt {
 		return Record{LastWrite: lastWrite}
 	}
-	learnt.Versions, learnt.Complete = shortest(learnt.Versions), isComplete && learnt.UID != ""
+	learnt.Versions, learnt.Complete = shortest(learnt.Versions), isComplete && learnt.Generation > 0
 	return Record{StoredAt: &learnt, LastWrite: lastWrite}
 }
 
@@ -107,17 +107,12 @@ func shortest(versions []string) []string {
 // delete it a second time is one generation more.
 // https://github.com/kubernetes/apiserver/blob/master/pkg/registry/generic/registry/store.go (markAsDeleting)
 func (s Situation) storedAt() *v1alpha1.StoredAtStatus {
-	known := s.StoredAt
+	known := s.known()
 	if s.CRD == nil {
-		return s.leftAt()
-	}
-	if s.hasGone() { // and this is another one
-		if known = s.leftAt(); s.wentUnseen() {
-			known = &v1alpha1.StoredAtStatus{Versions: anyVersion}
-		}
+		return known
 	}
 	is := &v1alpha1.StoredAtStatus{UID: s.CRD.UID, Generation: s.CRD.Generation}
-	isNext := known != nil && known.UID == is.UID && (known.Generation == is.Generation || known.Generation == is.Generation-1)
+	isNext := known != nil && known.Generation > 0 && known.UID == is.UID && (known.Generation == is.Generation || known.Generation == is.Generation-1)
 	switch {
 	case !s.CRD.Deleting && s.provedAsItIs():
 		is.Versions, is.Complete = []string{s.CRD.StorageVersion}, true
@@ -139,28 +134,30 @@ func (s Situation) storedAt() *v1alpha1.StoredAtStatus {
 	return is
 }
 
-// leftAt is at which versions objects may be left of a CRD that has gone. What is known of it says nothing if it was changed since. Of one that goes,
-// a deletion alone is no other generation.
-func (s Situation) leftAt() *v1alpha1.StoredAtStatus {
-	switch known := s.StoredAt; {
-	case known == nil && s.Before == "":
-		return &v1alpha1.StoredAtStatus{}
-	case known == nil, known.UID == "", s.wentUnseen():
+// known is what was known, in the light of how the last CRD of the name went. It says nothing of one that came and went unseen, or that was changed
+// before it went. Of one that goes, a deletion alone is no other generation.
+func (s Situation) known() *v1alpha1.StoredAtStatus {
+	known := s.StoredAt
+	if known == nil && s.Before == "" && s.CRD == nil {
+		known = &v1alpha1.StoredAtStatus{}
+	}
+	switch {
+	case known == nil, s.CRD != nil && s.CRD.UID == known.UID, s.CRD == nil && s.wentUnseen():
 		return known
-	case known.Generation < s.Went.Generation:
-		return &v1alpha1.StoredAtStatus{Versions: anyVersion}
+	case known.Generation == 0 && (s.Went.UID == "" || s.Went.UID == known.UID):
+		return known
+	case s.Went.UID != known.UID, known.Generation < s.Went.Generation:
+		return &v1alpha1.StoredAtStatus{UID: s.Went.UID, Versions: anyVersion}
 	default:
-		return &v1alpha1.StoredAtStatus{Versions: known.Versions}
+		return &v1alpha1.StoredAtStatus{UID: known.UID, Versions: known.Versions}
 	}
 }
 
-// hasGone reports whether the CRD that something is known of is no longer there.
-func (s Situation) hasGone() bool {
-	return s.StoredAt != nil && s.StoredAt.UID != "" && (s.CRD == nil || s.CRD.UID != s.StoredAt.UID)
+// wentUnseen reports whether the CRD that something is known of has gone, and this process has not seen how.
+func (s Situation) wentUnseen() bool {
+	known := s.StoredAt
+	return known != nil && known.Generation > 0 && (s.CRD == nil || s.CRD.UID != known.UID) && s.Went.UID != known.UID
 }
-
-// wentUnseen reports whether this process has not seen how that one went.
-func (s Situation) wentUnseen() bool { return s.hasGone() && s.StoredAt.UID != s.Went.UID }
 
 // provedAsItIs reports whether all objects are proved of the CRD as it is now.
 func (s Situation) provedAsItIs() bool {
