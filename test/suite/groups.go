@@ -69,6 +69,7 @@ var long = map[string][]string{
 	},
 	"controllers/migration": {
 		"TestALookAtEveryObjectSaysHowFarItIs",
+		"TestSchemasTakeNoMoreThanTheyCountAs",
 		"TestSchemasThatTakeMoreMemoryThanThereIsAreNotDecoded",
 		"TestWhatIsNotAnObjectOfTheCRDIsReadInSmallPagesToo",
 	},
@@ -84,6 +85,7 @@ var long = map[string][]string{
 		"TestTheMoveStopsWhenItIsNotWantedAnyMore",
 	},
 	"controllers/rewrite/embeddedcopies": {"TestWhatAnnotationsHoldIsNotHeld"},
+	"policies/crdschema":                 {"TestManyFieldsThatLieDeepTakeNoMoreThanTheirObject"},
 	"test/conformance/admission":         {"TestACRDsLifeUnderTheRules"},
 	"test/faults":                        {"TestEveryFault"},
 	"test/simulation":                    {"TestNothingCanBeLeftOut"},
