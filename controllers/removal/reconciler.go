@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,8 +37,17 @@ type Reconciler struct {
 // refusedRetry is when a write that was refused is tried again.
 const refusedRetry = time.Minute
 
-// Reconcile is the main path.
+// Reconcile answers, and notes if it cannot.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	result, err := r.reconcile(ctx, req)
+	if err != nil {
+		r.states.failed(req.NamespacedName)
+	}
+	return result, err
+}
+
+// reconcile is the main path.
+func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if req.Namespace == "" {
 		return ifBusy(r.syncApproval(ctx, req.Name))
 	}
@@ -73,12 +81,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	approved := r.approve(ctx, e.crd, e.removal, e.verdict)
 	switch refused := rewrite.IsDenied(approved) || apierrors.IsForbidden(approved); {
 	case refused:
+		r.states.failed(req.NamespacedName)
 		e.verdict = verdict.MayNotApprove(e.verdict, approved, e.situation.Now.Add(refusedRetry))
 		e.removal = e.before.DeepCopy()
 		fill(e.removal, e.situation, e.verdict)
 		approved = nil
 	case approved != nil && e.verdict.State == verdict.Ready:
-		r.failedToOpen(e, approved)
 		return ifBusy(approved) // a gate closes whatever the CRD says, and opens with it
 	}
 	if e.verdict.State == verdict.Ready && !conditions.IsReady(e.before) {
@@ -100,22 +108,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.result(e.situation, e.verdict), nil
 }
 
-// stillOpens reports whether a gate opens once the condition of the CRD is written, which may have taken long. If that was refused before, perhaps for long,
+// stillOpens reports whether a gate opens once the condition of the CRD is written, which may have taken long. If it could not be answered before,
 // another look comes first.
 func (r *Reconciler) stillOpens(ctx context.Context, name types.NamespacedName, e evaluation) (bool, error) {
-	if conditions.GetReason(e.before, meta.ReadyCondition) == v1alpha1.ReasonForbidden {
-		r.states.closed(e.before, r.opts.Clock.Now())
+	if r.states.closesOnceFailed(e.before, r.opts.Clock.Now()) {
 		return false, nil
 	}
 	now, err := r.evaluate(ctx, name, r.fresh, r.crds.GetNow)
 	return err == nil && now.verdict.State == verdict.Ready, err
-}
-
-// failedToOpen has another look made before a gate is opened that could not be: that may last.
-func (r *Reconciler) failedToOpen(e evaluation, err error) {
-	if e.verdict.State == verdict.Ready && !conditions.IsReady(e.before) && !errors.Is(err, errBusy) && !apierrors.IsConflict(err) {
-		r.states.failedToOpen(e.before, r.opts.Clock.Now())
-	}
 }
 
 // ifBusy has what another worker is at tried again soon; any other error is one.

@@ -42,7 +42,6 @@ func (r *Reconciler) report(ctx context.Context, e evaluation) (opened bool, err
 		}
 	}
 	if err := r.client.Status().Patch(ctx, e.removal, answer, client.FieldOwner(v1alpha1.FieldManager)); err != nil {
-		r.failedToOpen(e, err)
 		return false, fmt.Errorf("writing the status of %s/%s: %w", e.removal.Namespace, e.removal.Name, err)
 	}
 	r.tell(ctx, e.before, e.removal, e.verdict)

@@ -24,8 +24,8 @@ type stateStore struct {
 type state struct {
 	uid types.UID
 	request
-	answer   *answer   // nil if there is none yet
-	failedAt time.Time // when it could not be opened
+	answer    *answer // nil if there is none yet
+	hasFailed bool    // to answer it, perhaps for long
 }
 
 // request is what a VersionRemoval asks for.
@@ -109,13 +109,23 @@ func (s *stateStore) closed(removal *v1alpha1.VersionRemoval, now time.Time) {
 	s.with(removal, func(is *state) { is.closedAt = now })
 }
 
-// failedToOpen notes that a gate could not be opened. It is looked at anew before it is, once a minute at most.
-func (s *stateStore) failedToOpen(removal *v1alpha1.VersionRemoval, now time.Time) {
+// failed notes that a VersionRemoval could not be answered.
+func (s *stateStore) failed(name types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if is := s.states[name]; is != nil {
+		is.hasFailed = true
+	}
+}
+
+// closesOnceFailed closes a gate if it could not be answered before.
+func (s *stateStore) closesOnceFailed(removal *v1alpha1.VersionRemoval, now time.Time) (closes bool) {
 	s.with(removal, func(is *state) {
-		if now.Sub(is.failedAt) > time.Minute {
-			is.failedAt, is.closedAt = now, now
+		if closes = is.hasFailed; closes {
+			is.hasFailed, is.closedAt = false, now
 		}
 	})
+	return closes
 }
 
 // unsure notes that what was written before is not known.

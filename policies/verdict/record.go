@@ -138,10 +138,9 @@ func (s Situation) storedAt() *v1alpha1.StoredAtStatus {
 // before it went. Of one that goes, a deletion alone is no other generation.
 func (s Situation) known() *v1alpha1.StoredAtStatus {
 	known := s.StoredAt
-	if known == nil && s.Before == "" && s.CRD == nil {
-		known = &v1alpha1.StoredAtStatus{}
-	}
 	switch {
+	case known == nil && s.Before == "" && s.CRD == nil:
+		return &v1alpha1.StoredAtStatus{UID: s.Went.UID} // one that is new doubts none that went before
 	case known == nil, s.CRD != nil && s.CRD.UID == known.UID, s.CRD == nil && s.wentUnseen():
 		return known
 	case known.Generation == 0 && (s.Went.UID == "" || s.Went.UID == known.UID):
