@@ -153,9 +153,9 @@ func (m *maker) values(from, to *structural.Structural) *values {
 		m.fields(v, from, to)
 	}
 	if from.Type == "array" || open && to != nil {
-		of := itemsKept(from)
-		if v.items = m.values(of, itemsKept(to)); of != nil && of.Type == "" && v.items != dropped {
-			v.items.others = others["string"] // pruning leaves a null in a list, and no type refuses it
+		v.items = m.values(itemsKept(from), itemsKept(to))
+		if hasNull := slices.Contains(v.items.others, any(nil)); !hasNull && v.items != dropped {
+			v.items.others = append(slices.Clone(v.items.others), nil) // pruning leaves a null in a list, perhaps of when it was nullable
 		}
 		v.lists = v.items.len() + 1
 	}
