@@ -24,8 +24,9 @@ type stateStore struct {
 type state struct {
 	uid types.UID
 	request
-	answer    *answer // nil if there is none yet
-	hasFailed bool    // to answer it, perhaps for long
+	answer    *answer   // nil if there is none yet
+	hasFailed bool      // to answer it, perhaps for long
+	anewAt    time.Time // when it was closed for that
 }
 
 // request is what a VersionRemoval asks for.
@@ -118,12 +119,13 @@ func (s *stateStore) failed(name types.NamespacedName) {
 	}
 }
 
-// closesOnceFailed closes a gate if it could not be answered before.
+// closesOnceFailed closes a gate that could not be answered before, once a minute at most: what fails on may fail for long.
 func (s *stateStore) closesOnceFailed(removal *v1alpha1.VersionRemoval, now time.Time) (closes bool) {
 	s.with(removal, func(is *state) {
-		if closes = is.hasFailed; closes {
-			is.hasFailed, is.closedAt = false, now
+		if closes = is.hasFailed && now.Sub(is.anewAt) > time.Minute; closes {
+			is.anewAt, is.closedAt = now, now
 		}
+		is.hasFailed = false
 	})
 	return closes
 }
