@@ -128,6 +128,7 @@ func lossesOnTheWay(before, now []plan.Loss) []plan.Loss {
 	return lossesAfter(before, cost)
 }
 
+// cut takes in what outlives a walk that was stopped, and reports it.
 func (r *Reconciler) cut(w *walking, result rewrite.Result) {
 	r.sawWriters(w, result)
 	r.tellOfFields(w.crd, w.observed.StorageVersion, result.Dropped())

@@ -233,7 +233,7 @@ func (r *Reconciler) pass(ctx context.Context, crd *apiextensionsv1.CustomResour
 		return result, err
 	}
 	if err := r.stillOn(ctx, route, crd, storageVersion); err != nil {
-		return rewrite.Result{}, err
+		return rewrite.Result{Writers: result.Writers, LastWrites: result.LastWrites, Losses: result.Losses}, err
 	}
 	return result, nil
 }

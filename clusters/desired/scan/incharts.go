@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -179,10 +180,10 @@ func (s *scan) mentionsCRDs(dir string) bool {
 	return s.hasBelow(dir, detect.IsNotApplied, func(_ string, content []byte) bool { return detect.CRD.Match(content) })
 }
 
-// mayTemplate is whether a chart may have CRDs in another place than crds/, where values change none.
+// mayTemplate is whether a chart may have CRDs in another place than crds/, where values change none, or read these by a template.
 func (s *scan) mayTemplate(dir string) bool {
 	return s.hasBelow(dir, func(name string) bool { return name == "crds" }, func(file string, content []byte) bool {
-		return filepath.Ext(file) == ".tgz" || detect.MayDeclare(content)
+		return filepath.Ext(file) == ".tgz" || detect.MayDeclare(content) || bytes.Contains(content, []byte(".Files"))
 	})
 }
 

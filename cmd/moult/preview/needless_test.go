@@ -84,6 +84,7 @@ func TestOfWhatIsNotSeenOnlyWhatDecidesIsAReasonToAsk(t *testing.T) {
 		"a value with a hash":                         {generated("x: 1.0.0\n"), true},
 		"values of a chart that fails":                {failing(""), false},
 		"values that may decide about a CRD":          {failing(widgetsCRD), true},
+		"values that may decide about what is read":   {failing(`{{ if .Values.x }}{{ .Files.Get "crds/w.yaml" }}{{ end }}`), true},
 		"a program of a folder of a set":              {folder("at/one/o.yaml", anOperator+mayMakeCRDs, files{}), true},
 		"a program of one that lacks a base":          {folder("at/one/o.yaml", anOperator+mayMakeCRDs, files{"at/one/kustomization.yaml": "resources: [o.yaml, 'https://example.com/it?ref=v1']\n"}), true},
 		"a program of a chart that lacks another":     {lacking("a/templates/o.yaml", anOperator+mayMakeCRDs), true},
