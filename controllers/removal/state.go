@@ -87,7 +87,8 @@ func open(removal *v1alpha1.VersionRemoval) bool {
 	return removal.Status.ObservedGeneration == removal.Generation && removal.Status.Proof != nil
 }
 
-// walked reports whether a walk of an earlier process may have been under way for a VersionRemoval. While the quiet period runs, there is none.
+// walked reports whether a walk of an earlier process may have been under way for a VersionRemoval. One that is repeated while the quiet period runs
+// does not count: with each restart, the period would begin anew.
 func walked(removal *v1alpha1.VersionRemoval, now time.Time) bool {
 	ready, last := conditions.Get(removal, meta.ReadyCondition), removal.Status.LastWriteAt
 	if ready == nil || ready.Status == metav1.ConditionTrue {
