@@ -117,24 +117,20 @@ func lossesAfter(before, now []plan.Loss) []plan.Loss {
 }
 
 // lossesOnTheWay are the losses once a walk was stopped: what it has cost is added, and what was left alone before still is.
-func lossesOnTheWay(before, now []plan.Loss) []plan.Loss {
-	waits := func(l plan.Loss) bool { return l.Waits }
-	cost := slices.DeleteFunc(slices.Clone(now), waits)
-	for _, loss := range before {
-		if waits(loss) {
-			cost = append(cost, loss)
-		}
-	}
-	return lossesAfter(before, cost)
+func lossesOnTheWay(before, cost []plan.Loss) []plan.Loss {
+	left := slices.DeleteFunc(slices.Clone(before), func(l plan.Loss) bool { return !l.Waits })
+	return lossesAfter(before, slices.Concat(cost, left))
 }
 
 // cut takes in what outlives a walk that was stopped, and reports it.
 func (r *Reconciler) cut(w *walking, result rewrite.Result) {
-	r.sawWriters(w, result)
+	cost := slices.DeleteFunc(lossesOf(result), func(l plan.Loss) bool { return l.Waits })
+	r.tellOfOwnership(w.crd, plan.Outcome{Mode: w.mode}, cost)
 	r.tellOfFields(w.crd, w.observed.StorageVersion, result.Dropped())
+	r.sawWriters(w, result)
 	r.states.with(w.crd.Name, func(known *state) {
 		if known.evidence.UID == w.observed.UID {
-			known.findings.losses = lossesOnTheWay(known.findings.losses, lossesOf(result))
+			known.findings.losses = lossesOnTheWay(known.findings.losses, cost)
 		}
 	})
 }

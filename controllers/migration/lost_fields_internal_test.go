@@ -86,3 +86,11 @@ func TestOfManyVersionsNotAllLossesAreKept(t *testing.T) {
 	g.Expect(f.unseen).To(HaveLen(3 * maxFieldLosses))
 	g.Expect(fields).To(BeNumerically("<", 4*maxFieldLosses))
 }
+
+func TestWhatAWalkThatIsStoppedHasCostIsAdded(t *testing.T) {
+	loss := func(manager string, objects int64, waits bool) plan.Loss {
+		return plan.Loss{Manager: manager, Version: "v1alpha1", Objects: objects, Waits: waits}
+	}
+	NewWithT(t).Expect(lossesOnTheWay([]plan.Loss{loss("a", 2, false), loss("b", 1, true)}, []plan.Loss{loss("a", 3, false), loss("c", 1, false)})).To(
+		ConsistOf(loss("a", 5, false), loss("b", 1, true), loss("c", 1, false)))
+}

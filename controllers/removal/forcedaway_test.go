@@ -202,9 +202,12 @@ func TestAGateClosesWhileTheStatusOfTheCRDCannotBeWritten(t *testing.T) {
 	}
 }
 
-// slowToApprove holds up the first write of the condition on the CRD until it may go on.
-func (g *gate) slowToApprove() (writes, goOn chan struct{}) {
-	writes, goOn = make(chan struct{}), make(chan struct{})
+// flippedAsItOpens is a gate whose storage version flips back while the condition on the CRD is written for the first time, until it may go on.
+func flippedAsItOpens(t *testing.T) (g *gate, goOn chan struct{}) {
+	t.Helper()
+	g = flipped(t, 3)
+	g.Ask()
+	writes, goOn := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	g.moultAt(via(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if req.Method == http.MethodPatch && strings.HasSuffix(req.URL.Path, "/customresourcedefinitions/widgets."+g.GR.Group+"/status") {
@@ -222,17 +225,15 @@ func (g *gate) slowToApprove() (writes, goOn chan struct{}) {
 		}
 		return next.RoundTrip(req)
 	}))
-	return writes, goOn
+	g.Eventually(writes, soon).Should(BeClosed())
+	g.Flip("v1alpha1")
+	return g, goOn
 }
 
 // What was found before the condition on the CRD was written need not be true any more once it is.
 func TestAGateOpensByWhatIsSoWhenTheCRDSaysIt(t *testing.T) {
 	t.Parallel()
-	g := flipped(t, 3)
-	g.Ask()
-	writes, goOn := g.slowToApprove()
-	g.Eventually(writes, soon).Should(BeClosed())
-	g.Flip("v1alpha1")
+	g, goOn := flippedAsItOpens(t)
 	g.Eventually(func() string { return g.Reason() }, soon).ShouldNot(Equal(v1alpha1.ReasonMigrated))
 	close(goOn)
 	g.Consistently(g.Verdict, 3*time.Second, "5ms").ShouldNot(HavePrefix("True"))
@@ -242,11 +243,7 @@ func TestAGateOpensByWhatIsSoWhenTheCRDSaysIt(t *testing.T) {
 // What changed of a CRD since it was looked at last shows by how it went.
 func TestACRDThatWasChangedUnseenBeforeItWentHoldsTheGate(t *testing.T) {
 	t.Parallel()
-	g := flipped(t, 3)
-	g.Ask()
-	writes, goOn := g.slowToApprove()
-	g.Eventually(writes, soon).Should(BeClosed())
-	g.Flip("v1alpha1")
+	g, goOn := flippedAsItOpens(t)
 	g.Expect(g.apply(cp.Config, 0, "v1alpha1", oldTool, map[string]any{"size": int64(1)})).To(Succeed())
 	_, err := g.Objects("v1alpha1").Patch(t.Context(), "owned-0", types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/waits"]}}`), metav1.PatchOptions{})
 	g.Expect(err).NotTo(HaveOccurred())

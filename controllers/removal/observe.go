@@ -40,11 +40,9 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 		return nil, s, err
 	}
 	if isNew := s.Before == "" && s.StoredAt == nil; isNew {
-		learnt, err := r.learn(ctx, removal, gone, from)
-		if err != nil {
+		if s.Record, err = r.learn(ctx, removal, s.Record, gone, from); err != nil {
 			return nil, s, err
 		}
-		s.StoredAt, s.LastWrite = learnt.StoredAt, latest(s.LastWrite, learnt.LastWrite)
 	}
 	s.Went = r.crds.Went(removal.Spec.CRDName, gone)
 	if gone {
@@ -53,12 +51,9 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	}
 	s.CRD = verdict.Describe(crd, r.opts.LabelKey, r.opts.Groups)
 	request, left := r.states.request(removal, s.Now)
-	s.Asked, s.ClosedAt, s.Requested = request.asked, request.closedAt, request.requestedAt
+	s.Asked, s.ClosedAt, s.Requested, s.Unsure = request.asked, request.closedAt, request.requestedAt, request.unsure
 	if !s.CRD.OptedIn && s.Before != "" && s.Before != v1alpha1.ReasonNotOptedIn { // what a walk knew is forgotten with the label
 		r.states.unsure(removal, s.Now)
-	}
-	if slices.Contains(removal.Spec.Require, v1alpha1.Quiet) {
-		s.LastWrite = latest(s.LastWrite, request.unsure)
 	}
 	if left != "" {
 		r.opts.Migration.Withdraw(left, client.ObjectKeyFromObject(removal))
@@ -75,21 +70,14 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	return crd, s, nil
 }
 
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
 // learn is what a VersionRemoval that is new learns of the others of its CRD in its namespace. Another team's are not asked: they would hold this
 // gate. One that the cache still has is looked for where the answer comes from, before it holds the gate.
-func (r *Reconciler) learn(ctx context.Context, removal *v1alpha1.VersionRemoval, gone bool, from client.Reader) (verdict.Record, error) {
+func (r *Reconciler) learn(ctx context.Context, removal *v1alpha1.VersionRemoval, own verdict.Record, gone bool, from client.Reader) (verdict.Record, error) {
 	list := &v1alpha1.VersionRemovalList{}
 	if err := r.client.List(ctx, list, client.InNamespace(removal.Namespace), client.MatchingFields{crdNameIndex: removal.Spec.CRDName}, client.UnsafeDisableDeepCopy); err != nil {
 		return verdict.Record{}, fmt.Errorf("listing the VersionRemovals of %s: %w", removal.Spec.CRDName, err)
 	}
-	var known []verdict.Record
+	known := []verdict.Record{own}
 	isFound := false
 	for i := range list.Items {
 		other := &list.Items[i]

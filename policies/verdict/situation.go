@@ -35,6 +35,8 @@ type Situation struct {
 	Remembered *v1alpha1.ProofStatus
 	// Record is what was known before, perhaps by an earlier process, or by other VersionRemovals of the CRD if this one is new.
 	Record
+	// Unsure is until when it is not known what was written, because a walk that saw it was cut off; zero if none was.
+	Unsure time.Time
 	// Asked is when this process first saw what is asked for, or when it was last
 	// asked to look; ClosedAt is when the verdict was last one that Closes. A gate
 	// opens on a survey that began later. Both are of this process' clock.

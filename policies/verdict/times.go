@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/plan"
 )
 
@@ -14,6 +15,9 @@ import (
 // in the future counts as now.
 func (s Situation) lastWrite() time.Time {
 	last := s.LastWrite
+	if s.requires(v1alpha1.Quiet) {
+		last = latest(last, s.Unsure)
+	}
 	if s.Migration != nil {
 		for _, version := range s.Removal.Versions {
 			last = latest(last, s.Migration.LastWrites[version])
