@@ -52,11 +52,9 @@ func (f findings) status() plan.MigrationStatus {
 // writers is what walks over a CRD have seen of those who write at versions that are to go. A walk moves the entries it
 // sees, so the next one no longer shows the writes before.
 type writers struct {
-	seen []plan.Writer
-	last map[string]time.Time // by version
-	// lookedThrough is when the last walk began that left no entry at a version:
-	// an entry that is seen there was written later.
-	lookedThrough map[string]time.Time
+	seen          []plan.Writer
+	last          map[string]time.Time             // by version
+	lookedThrough map[string]rewrite.LookedThrough // by version, the last walk that left no entry but those that show a late write
 }
 
 // after are the writers once another walk has ended.
@@ -64,7 +62,7 @@ func (w writers) after(outcome plan.Outcome, result rewrite.Result) writers {
 	if len(outcome.Leaving) == 0 {
 		return w
 	}
-	next := writers{seen: mergeWriters(w.seen, writersOf(result)), last: map[string]time.Time{}, lookedThrough: map[string]time.Time{}}
+	next := writers{seen: mergeWriters(w.seen, writersOf(result)), last: map[string]time.Time{}, lookedThrough: map[string]rewrite.LookedThrough{}}
 	maps.Copy(next.last, result.LastWrites)
 	for version, at := range w.last {
 		if at.After(next.last[version]) {
@@ -74,7 +72,7 @@ func (w writers) after(outcome plan.Outcome, result rewrite.Result) writers {
 	maps.Copy(next.lookedThrough, w.lookedThrough)
 	if outcome.Failure == nil {
 		for _, version := range outcome.Moved() {
-			next.lookedThrough[version] = outcome.Started
+			next.lookedThrough[version] = rewrite.LookedThrough{Began: outcome.Started, Left: outcome.Started.Add(-outcome.Quiet)}
 		}
 	}
 	return next

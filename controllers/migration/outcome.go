@@ -16,7 +16,7 @@ import (
 func outcomeOf(w *walking, started time.Time, result rewrite.Result, err error) plan.Outcome {
 	return plan.Outcome{
 		Mode: w.mode, Counts: countsOf(result), ListedRV: result.ListedRV, Failure: failureOf(w.crd, result, err),
-		Leaving: w.observed.Removal.Versions, Started: started, Waiting: waitingOf(result), MayLose: w.observed.MayLose,
+		Leaving: w.observed.Removal.Versions, Started: started, Quiet: w.observed.Removal.Quiet, Waiting: waitingOf(result), MayLose: w.observed.MayLose,
 	}
 }
 

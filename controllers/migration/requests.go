@@ -34,7 +34,7 @@ func (s *StateStore) Ask(crd string, asker types.NamespacedName, request plan.Re
 		s.asked[crd] = all
 	}
 	before, known := all.by[asker]
-	if known && slices.Equal(before.Versions, request.Versions) && before.Since.Equal(request.Since) && before.Every == request.Every {
+	if known && slices.Equal(before.Versions, request.Versions) && before.Since.Equal(request.Since) && before.Every == request.Every && before.Quiet == request.Quiet {
 		return
 	}
 	all.forget(before)
@@ -124,7 +124,19 @@ func (s *StateStore) removal(crd string, o plan.Observation, listed []string) pl
 	if len(all.versions) > len(has) {
 		has.Insert(plan.Left)
 	}
-	return plan.Removal{Versions: sets.List(has.Delete(o.StorageVersion)), Since: all.since, Every: all.every}
+	has.Delete(o.StorageVersion)
+	return plan.Removal{Versions: sets.List(has), Since: all.since, Every: all.every, Quiet: all.quiet(has)}
+}
+
+// quiet is how long all wait after a write who ask for versions that a CRD has.
+func (r *requests) quiet(has sets.Set[string]) (least time.Duration) {
+	isFirst := true
+	for _, request := range r.by {
+		if slices.ContainsFunc(request.Versions, has.Has) && (isFirst || request.Quiet < least) {
+			least, isFirst = request.Quiet, false
+		}
+	}
+	return least
 }
 
 // Status is how far the migration of a CRD is; false if the migration

@@ -3,6 +3,7 @@ package migration
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,4 +30,27 @@ func TestVersionsThatACRDHasNotCostWhatOneDoes(t *testing.T) {
 	g.Expect(s.removal("gadgets.example.com", o, []string{"v1beta1"}).Versions).To(BeEmpty())
 	s.Ask("gears.example.com", types.NamespacedName{Name: "all"}, plan.Removal{Versions: []string{"v1beta1", "v1"}})
 	g.Expect(s.removal("gears.example.com", o, []string{"v1beta1", "v1"}).Versions).To(Equal([]string{"v1beta1"}))
+}
+
+// What shows a write stays as long as all wait for whom it counts.
+func TestEntriesStayAsLongAsTheLeastPatientWaits(t *testing.T) {
+	g := NewWithT(t)
+	s := NewStateStore()
+	o := plan.Observation{}
+	o.StorageVersion = "v1"
+	quiet := func() time.Duration {
+		return s.removal("widgets.example.com", o, []string{"v1alpha1", "v1beta1", "v1"}).Quiet
+	}
+	ask := func(name string, quiet time.Duration, versions ...string) {
+		s.Ask("widgets.example.com", types.NamespacedName{Name: name}, plan.Removal{Versions: versions, Quiet: quiet})
+	}
+	ask("of another version", 0, "v1alpha0")
+	ask("patient", 2*time.Hour, "v1alpha1")
+	g.Expect(quiet()).To(Equal(2 * time.Hour))
+	ask("less patient", time.Hour, "v1beta1")
+	g.Expect(quiet()).To(Equal(time.Hour))
+	ask("less patient", 0, "v1beta1")
+	g.Expect(quiet()).To(BeZero())
+	s.Withdraw("widgets.example.com", types.NamespacedName{Name: "less patient"})
+	g.Expect(quiet()).To(Equal(2 * time.Hour))
 }

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/policies/labelorigin"
 	"github.com/moult-dev/moult/policies/plan"
 )
@@ -139,14 +140,14 @@ func (s *StateStore) found(crd string) (f findings) {
 	return f
 }
 
-// lookedThrough reports for which versions every entry has been moved, and when the walk that did it began.
-func (s *StateStore) lookedThrough(crd string, uid types.UID) (began map[string]time.Time) {
+// lookedThrough are the versions of which entries have been moved, and by which walk.
+func (s *StateStore) lookedThrough(crd string, uid types.UID) (versions map[string]rewrite.LookedThrough) {
 	s.with(crd, func(known *state) {
 		if known.evidence.UID == string(uid) {
-			began = known.findings.writers.lookedThrough
+			versions = known.findings.writers.lookedThrough
 		}
 	})
-	return began
+	return versions
 }
 
 // age is how long ago the evidence about a CRD began.

@@ -175,7 +175,7 @@ func progressOf(walk *rewrite.Walk) (counts plan.Counts, looking bool) {
 // startWalk walks over all objects in the background.
 func (r *Reconciler) startWalk(crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation, mode plan.Mode) {
 	walk := r.newWalk(crd, o, mode)
-	walk.WrittenAfter = r.states.lookedThrough(crd.Name, crd.UID)
+	walk.LookedThrough = r.states.lookedThrough(crd.Name, crd.UID)
 	walk.YieldSlot = r.walks.yieldSlot
 	walk.Moves = r.states.found(crd.Name).moved
 	r.walks.start(&walking{crd: crd, observed: o, mode: mode, walk: walk})
@@ -183,6 +183,7 @@ func (r *Reconciler) startWalk(crd *apiextensionsv1.CustomResourceDefinition, o 
 
 func (r *Reconciler) carryOut(ctx context.Context, w *walking) (plan.Outcome, rewrite.Result, error) {
 	started := r.opts.Clock.Now()
+	w.walk.Ownership.Left = rewrite.Around(started, w.observed.Removal.Quiet)
 	result, err := r.walk(ctx, w.crd, w.walk)
 	if ctx.Err() != nil {
 		return plan.Outcome{}, result, ctx.Err()

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -216,40 +215,27 @@ func via(cfg *rest.Config, see func(req *http.Request, next http.RoundTripper) (
 	return c
 }
 
-// A walk moves the entries of managedFields that show who wrote. If it is cut off, no later one sees them.
-func TestAWalkThatIsCutOffForgetsNoWriter(t *testing.T) {
-	for name, cut := range map[string]func(g *gate, stop func()){
-		"the CRD changes": func(g *gate, _ func()) {
-			g.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Names.ShortNames = []string{"wd"} })
-		},
-		"the label goes and comes": func(g *gate, _ func()) {
-			g.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { delete(crd.Labels, v1alpha1.MigrateLabel) })
-			g.eventually("False NotOptedIn Stalled")
-			g.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
-				crd.Labels = map[string]string{v1alpha1.MigrateLabel: v1alpha1.MigrateLabelValue}
-			})
-		},
-		"another process goes on": func(g *gate, stop func()) { stop(); g.moult() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g, crd := widgets(t)
-			g.install(crd, 0)
-			for i := range 60 {
-				version := "v1"
-				if i == 0 {
-					version = "v1alpha1"
-				}
-				g.Eventually(func() error { return g.apply(cp.Config, i, version, oldTool, map[string]any{"size": int64(1)}) }, soon).Should(Succeed())
-			}
-			g.Flip("v1")
-			g.Ask(quiet(time.Hour))
-			stop := g.moult(func(m *migration.Options, _ *removal.Options) { m.MaxRate, m.MaxInFlight = 10, 1 })
-			g.Eventually(g.versionsInManagedFields, soon).ShouldNot(HaveKey(g.GR.Group + "/v1alpha1"))
-			g.Expect(g.Stored()).To(HaveKey("v1alpha1"), "the walk is under way")
-			cut(g, stop)
-			g.eventually("False StillWritten Reconciling")
-			g.Expect(g.Stored()).To(Equal(map[string]int{"v1": 60}))
-		})
+// What shows that somebody has written stays in the object until that counts no more: nothing else remembers it for certain.
+func TestAWriteIsRememberedByItsObjectAsLongAsItCounts(t *testing.T) {
+	t.Parallel()
+	g, crd := widgets(t)
+	g.install(crd, 0)
+	g.Flip("v1")
+	g.Eventually(func() error { return g.apply(cp.Config, 0, "v1alpha1", oldTool, map[string]any{"size": int64(1)}) }, soon).Should(Succeed())
+	written := time.Now()
+	often := func(_ *migration.Options, o *removal.Options) { o.SurveyInterval = time.Second }
+	stop := g.moult(often)
+	for range 2 { // all that was known of the write is lost
+		g.Ask(quiet(time.Hour))
+		g.eventually("False StillWritten Reconciling")
+		g.Expect(g.Stored()).To(Equal(map[string]int{"v1": 1}))
+		g.Expect(g.Removal().Status.LastWriteAt.Time).To(BeTemporally("~", written, 2*time.Second))
+		g.Expect(g.versionsInManagedFields()).To(HaveKey(g.GR.Group + "/v1alpha1"))
+		g.Expect(g.client.Delete(g.ctx, g.Removal())).To(Succeed())
+		stop()
+		stop = g.moult(often)
 	}
+	g.Ask() // for one that does not wait, it is moved
+	g.eventually("True SafeToRemove")
+	g.Expect(g.versionsInManagedFields()).NotTo(HaveKey(g.GR.Group + "/v1alpha1"))
 }

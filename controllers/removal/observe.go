@@ -51,10 +51,7 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	}
 	s.CRD = verdict.Describe(crd, r.opts.LabelKey, r.opts.Groups)
 	request, left := r.states.request(removal, s.Now)
-	s.Asked, s.ClosedAt, s.Requested, s.Unsure = request.asked, request.closedAt, request.requestedAt, request.unsure
-	if !s.CRD.OptedIn && s.Before != "" && s.Before != v1alpha1.ReasonNotOptedIn { // what a walk knew is forgotten with the label
-		r.states.unsure(removal, s.Now)
-	}
+	s.Asked, s.ClosedAt, s.Requested = request.asked, request.closedAt, request.requestedAt
 	if left != "" {
 		r.opts.Migration.Withdraw(left, client.ObjectKeyFromObject(removal))
 	}
@@ -121,7 +118,7 @@ func (r *Reconciler) ask(crd *apiextensionsv1.CustomResourceDefinition, removal 
 		since = v.SurveyFrom
 	}
 	r.opts.Migration.Ask(removal.Spec.CRDName, client.ObjectKeyFromObject(removal), plan.Removal{
-		Versions: slices.Sorted(slices.Values(removal.Spec.Versions)), Since: since, Every: r.opts.SurveyInterval,
+		Versions: slices.Sorted(slices.Values(removal.Spec.Versions)), Since: since, Every: r.opts.SurveyInterval, Quiet: s.Quiet(),
 	})
 	r.askForLook(crd, removal, s, v)
 }

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
-	"github.com/fluxcd/pkg/runtime/conditions"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,7 +36,6 @@ type request struct {
 	asked       time.Time // when the spec was first seen as it is, or a look was last requested
 	requestedAt time.Time // when the request was first seen; zero if it was answered before
 	closedAt    time.Time // when the gate was last closed for long
-	unsure      time.Time // what was written before is not known: a walk that saw it may have ended with an earlier process
 }
 
 type answer struct {
@@ -67,9 +64,6 @@ func (s *stateStore) request(removal *v1alpha1.VersionRemoval, now time.Time) (k
 		if !open(removal) {
 			is.asked = now
 		}
-		if walked(removal, now) {
-			is.unsure = now
-		}
 		s.states[name] = is
 	}
 	if is.generation < removal.Generation {
@@ -85,16 +79,6 @@ func (s *stateStore) request(removal *v1alpha1.VersionRemoval, now time.Time) (k
 // open reports whether a VersionRemoval as it is now was found safe.
 func open(removal *v1alpha1.VersionRemoval) bool {
 	return removal.Status.ObservedGeneration == removal.Generation && removal.Status.Proof != nil
-}
-
-// walked reports whether a walk of an earlier process may have been under way for a VersionRemoval. One that is repeated while the quiet period runs
-// does not count: with each restart, the period would begin anew.
-func walked(removal *v1alpha1.VersionRemoval, now time.Time) bool {
-	ready, last := conditions.Get(removal, meta.ReadyCondition), removal.Status.LastWriteAt
-	if ready == nil || ready.Status == metav1.ConditionTrue {
-		return false
-	}
-	return ready.Reason != v1alpha1.ReasonStillWritten || last == nil || !now.Before(last.Add(removal.Spec.QuietPeriod.Duration))
 }
 
 // with hands out the state of a VersionRemoval, if there is one of this very one.
@@ -129,11 +113,6 @@ func (s *stateStore) closesOnceFailed(removal *v1alpha1.VersionRemoval, now time
 		is.hasFailed = false
 	})
 	return closes
-}
-
-// unsure notes that what was written before is not known.
-func (s *stateStore) unsure(removal *v1alpha1.VersionRemoval, now time.Time) {
-	s.with(removal, func(is *state) { is.unsure = now })
 }
 
 // answered notes an answer, and returns whether it is another one than before. When

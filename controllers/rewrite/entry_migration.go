@@ -85,7 +85,7 @@ func (v *visitor) judge(ctx context.Context, o Ownership, version string, known 
 	var entries []metav1.ManagedFieldsEntry
 	var owned []*fieldpath.Set
 	for _, entry := range v.item.ManagedFields {
-		if at, _ := o.version(entry); at != version || !o.leaving(entry) {
+		if at, _ := o.version(entry); at != version || !o.affects(entry) {
 			continue
 		}
 		fields, err := v.toFollow(o, entry)

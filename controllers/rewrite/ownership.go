@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -24,6 +25,8 @@ type Ownership struct {
 	Versions []string
 	// Leaving are versions that are to go; entries at them are moved too.
 	Leaving []string
+	// Left are entries that stay for now, since they show that somebody still writes.
+	Left Span
 	// MayLose are versions of which ownership may be lost, because the CRD allows it.
 	MayLose []string
 	// Has reports whether the storage version's schema has a path. Fields that it
@@ -31,9 +34,21 @@ type Ownership struct {
 	Has func(fieldpath.Path) bool
 }
 
+// Span is the time between two moments, without these.
+type Span struct{ From, To time.Time }
+
+// Around is the time that is less than so long from a moment.
+func Around(moment time.Time, d time.Duration) Span { return Span{moment.Add(-d), moment.Add(d)} }
+
 // affects reports whether an entry has to be moved.
 func (o Ownership) affects(entry metav1.ManagedFieldsEntry) bool {
-	return o.lost(entry) || o.leaving(entry)
+	return o.lost(entry) || o.leaving(entry) && !o.stays(entry)
+}
+
+// stays reports whether an entry shows a write that is so late that somebody waits for more time to pass. It is the only thing that
+// remembers that write for certain. One from far in the future would stay for ever, and is moved.
+func (o Ownership) stays(entry metav1.ManagedFieldsEntry) bool {
+	return entry.Time != nil && entry.Time.After(o.Left.From) && entry.Time.Time.Before(o.Left.To)
 }
 
 // lost reports whether an entry is at a version that the CRD no longer lists. Any
@@ -84,7 +99,9 @@ func (o Ownership) move(entries []metav1.ManagedFieldsEntry, known fates) (moved
 				return nil, err
 			}
 		}
-		twin := slices.IndexFunc(moved, func(e metav1.ManagedFieldsEntry) bool { return SameManager(e, entry) && !known[keyOf(e)].waits })
+		twin := slices.IndexFunc(moved, func(e metav1.ManagedFieldsEntry) bool {
+			return SameManager(e, entry) && !known[keyOf(e)].waits && !o.stays(e)
+		})
 		if twin < 0 {
 			moved = append(moved, entry)
 		} else if moved[twin], err = merge(moved[twin], entry); err != nil {

@@ -77,10 +77,8 @@ type Walk struct {
 	ProvedAfter string
 	// Moves, in a Check, are what the check before it has Moved.
 	Moves Moves
-	// WrittenAfter holds versions at which an earlier walk has left no entry, and
-	// when it began: an entry at one of them was written later, whatever its time
-	// says. No clock but our own is trusted where it need not be.
-	WrittenAfter map[string]time.Time
+	// LookedThrough is what an earlier walk has left at a version. No clock but our own is trusted where it need not be.
+	LookedThrough map[string]LookedThrough
 
 	// Workers and PageSize, the most objects of a page, have defaults when 0.
 	Workers  int

@@ -73,8 +73,12 @@ func (w *Walk) writtenAt(entry metav1.ManagedFieldsEntry, version string) time.T
 	if entry.Time == nil || entry.Time.After(now) {
 		return now
 	}
-	if after := w.WrittenAfter[version]; after.After(entry.Time.Time) {
-		return after
+	if before := w.LookedThrough[version]; before.Began.After(entry.Time.Time) && !entry.Time.After(before.Left) {
+		return before.Began
 	}
 	return entry.Time.Time
 }
+
+// LookedThrough is the walk before that has moved the entries at a version: one that is not later than Left was written after it Began,
+// whatever its time says.
+type LookedThrough struct{ Began, Left time.Time }

@@ -109,20 +109,44 @@ func TestWhenAnEntryCountsAsWritten(t *testing.T) {
 	now := late.Add(time.Hour)
 	at := func(t time.Time) *metav1.Time { return &metav1.Time{Time: t} }
 	for name, c := range map[string]struct {
-		time  *metav1.Time
-		after time.Time
-		want  time.Time
+		time   *metav1.Time
+		before LookedThrough
+		want   time.Time
 	}{
-		"when it says":                              {at(late), time.Time{}, late},
-		"now, if it does not say":                   {nil, time.Time{}, now},
-		"now, if it says a time that has yet to be": {at(now.Add(time.Hour)), time.Time{}, now},
-		"when it says, if it was not there before":  {at(late), early, late},
-		"later than the walk that left none, even by an API server's clock that is behind": {at(early), late, late},
-		"later than that walk for its own version only":                                    {at(early), time.Time{}, early},
+		"when it says":                              {at(late), LookedThrough{}, late},
+		"now, if it does not say":                   {nil, LookedThrough{}, now},
+		"now, if it says a time that has yet to be": {at(now.Add(time.Hour)), LookedThrough{}, now},
+		"when it says, if it was not there before":  {at(late), LookedThrough{early, early}, late},
+		"when it says, if it may have been left":    {at(early), LookedThrough{late, early.Add(-1)}, early},
+		"later than the walk that left none, even by an API server's clock that is behind": {at(early), LookedThrough{late, late}, late},
+		"later than the walk that would have moved it":                                     {at(early), LookedThrough{late, early}, late},
+		"later than that walk for its own version only":                                    {at(early), LookedThrough{}, early},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &Walk{Clock: clocktesting.NewFakeClock(now), WrittenAfter: map[string]time.Time{"v1alpha1": c.after, "v1beta1": now}}
+			w := &Walk{Clock: clocktesting.NewFakeClock(now), LookedThrough: map[string]LookedThrough{"v1alpha1": c.before, "v1beta1": {now, now}}}
 			NewWithT(t).Expect(w.writtenAt(metav1.ManagedFieldsEntry{Time: c.time}, "v1alpha1")).To(Equal(c.want))
+		})
+	}
+}
+
+func TestAnEntryStaysAsLongAsItsWriteCounts(t *testing.T) {
+	o := Ownership{Group: "example.com", StorageVersion: "v1", Versions: []string{"v1alpha1", "v1"}, Leaving: []string{"v1alpha1"}, Left: Around(late, time.Hour)}
+	at := func(after time.Duration) *metav1.Time { return &metav1.Time{Time: late.Add(after)} }
+	for name, c := range map[string]struct {
+		time    *metav1.Time
+		version string
+		moves   bool
+	}{
+		"a late write's":                    {at(-time.Hour + 1), "v1alpha1", false},
+		"one from when it has been quiet":   {at(-time.Hour), "v1alpha1", true},
+		"one by a clock that is ahead":      {at(time.Hour - 1), "v1alpha1", false},
+		"one that would stay for ever":      {at(time.Hour), "v1alpha1", true},
+		"one without a time":                {nil, "v1alpha1", true},
+		"one at a version that has left":    {at(0), "v1alpha0", true},
+		"one at a version that does not go": {at(0), "v1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(o.affects(metav1.ManagedFieldsEntry{APIVersion: "example.com/" + c.version, Time: c.time})).To(Equal(c.moves))
 		})
 	}
 }

@@ -11,6 +11,8 @@ import (
 type Surveyed struct {
 	// Versions that no object's managedFields named when the survey ended.
 	Versions []string
+	// Quiet is how old an entry was at most that was left because it shows a write for which all wait who asked then.
+	Quiet time.Duration
 	// At is when the walk began: an entry written later may have been missed.
 	At time.Time
 	// Tried is when the last survey that has ended began, whether it succeeded or not.
@@ -30,7 +32,7 @@ func (s Surveyed) Covers(r Removal) bool {
 	if len(r.Versions) == 0 {
 		return true
 	}
-	return !s.At.Before(r.Since) && sets.New(s.Versions...).HasAll(r.Versions...) // tenants may name many
+	return !s.At.Before(r.Since) && s.Quiet <= r.Quiet && sets.New(s.Versions...).HasAll(r.Versions...) // tenants may name many
 }
 
 // due is when the next survey is to begin, false if none is. One survey answers
@@ -59,7 +61,7 @@ func (s Surveyed) after(w Outcome, now time.Time) Surveyed {
 		s.Failures++
 		return s
 	}
-	surveyed := Surveyed{Versions: w.Moved(), At: w.Started, Tried: w.Started, NextAt: now.Add(rest(now.Sub(w.Started))), MayLose: w.MayLose}
+	surveyed := Surveyed{Versions: w.Moved(), Quiet: w.Quiet, At: w.Started, Tried: w.Started, NextAt: now.Add(rest(now.Sub(w.Started))), MayLose: w.MayLose}
 	if len(w.Waiting) > 0 {
 		surveyed.Failures, surveyed.NextAt = s.Failures+1, now.Add(Backoff(s.Failures))
 	}

@@ -21,6 +21,10 @@ func TestWhatASurveyAddsToTheEvidence(t *testing.T) {
 	g.Expect(e.Survey.Covers(Removal{Versions: []string{"v1alpha1", "v1beta1"}})).To(BeFalse())
 	g.Expect(e.Survey.Covers(Removal{Versions: []string{"v1alpha1"}, Since: now.Add(1)})).To(BeFalse())
 
+	patient := e.After(Outcome{Mode: Surveying, Leaving: []string{"v1alpha1"}, Started: now, Quiet: time.Hour}, now, settle).Survey
+	g.Expect(patient.Covers(Removal{Versions: []string{"v1alpha1"}, Quiet: time.Hour})).To(BeTrue())
+	g.Expect(patient.Covers(Removal{Versions: []string{"v1alpha1"}})).To(BeFalse(), "one that does not wait wants all entries moved")
+
 	waiting := e.After(Outcome{Mode: Surveying, Leaving: []string{"v1alpha1", "v1beta1"}, Waiting: []string{"v1alpha1"}, Started: now}, now, settle).Survey
 	g.Expect(waiting.Covers(Removal{Versions: []string{"v1beta1"}})).To(BeTrue())
 	g.Expect(waiting.Covers(Removal{Versions: []string{"v1alpha1"}})).To(BeFalse(), "entries were left at it")

@@ -35,8 +35,6 @@ type Situation struct {
 	Remembered *v1alpha1.ProofStatus
 	// Record is what was known before, perhaps by an earlier process, or by other VersionRemovals of the CRD if this one is new.
 	Record
-	// Unsure is until when it is not known what was written, because a walk that saw it was cut off; zero if none was.
-	Unsure time.Time
 	// Asked is when this process first saw what is asked for, or when it was last
 	// asked to look; ClosedAt is when the verdict was last one that Closes. A gate
 	// opens on a survey that began later. Both are of this process' clock.
@@ -248,7 +246,12 @@ func (s Situation) surveyed() bool {
 	if survey.Failure != nil || len(s.losses(true)) > 0 {
 		return false
 	}
-	return survey.Covers(plan.Removal{Versions: s.present()}) || s.remembered()
+	return survey.Covers(s.wanted()) || s.remembered()
+}
+
+// wanted is what a survey has to answer.
+func (s Situation) wanted() plan.Removal {
+	return plan.Removal{Versions: s.present(), Quiet: s.Quiet()}
 }
 
 // remembered reports whether the very same was found safe before this process

@@ -15,9 +15,6 @@ import (
 // in the future counts as now.
 func (s Situation) lastWrite() time.Time {
 	last := s.LastWrite
-	if s.requires(v1alpha1.Quiet) {
-		last = latest(last, s.Unsure)
-	}
 	if s.Migration != nil {
 		for _, version := range s.Removal.Versions {
 			last = latest(last, s.Migration.LastWrites[version])
@@ -41,6 +38,14 @@ func (s Situation) quietFrom() time.Time {
 		return last
 	}
 	return last.Add(s.Removal.QuietPeriod.Duration)
+}
+
+// Quiet is how long the gate waits after a write at one of the versions.
+func (s Situation) Quiet() time.Duration {
+	if !s.requires(v1alpha1.Quiet) {
+		return 0
+	}
+	return s.Removal.QuietPeriod.Duration
 }
 
 // landedBy is when the last write at one of the versions has landed, once none of
@@ -73,7 +78,7 @@ func (s Situation) lookedAt() time.Time {
 	switch {
 	case named.IsZero():
 		return survey.At
-	case !survey.Covers(plan.Removal{Versions: s.present()}), survey.At.Before(named):
+	case !survey.Covers(s.wanted()), survey.At.Before(named):
 		return named
 	case named.Before(s.Asked.Truncate(time.Second)), survey.At.Sub(named) >= s.Every:
 		return survey.At
