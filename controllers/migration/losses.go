@@ -207,7 +207,7 @@ func (l *Losses) by(f *fields, crd string) rewrite.AskLoss {
 		if lost = slices.DeleteFunc(lost, func(field string) bool { return field == "" }); len(lost) == 0 {
 			return "it may be stored at a version which is not served, so it cannot be seen what the conversion webhook would lose of it. Serve that version until it is rewritten", nil
 		}
-		return fmt.Sprintf("%s does not have %s. Other clients' writes lose this, too: flip back, or make %[1]s keep it. To let it go: annotation %s: %q on %s",
-			f.storage, strings.Join(lost, ", "), v1alpha1.AllowFieldLossAnnotation, strings.Join(lost, ","), crd), nil
+		return fmt.Sprintf("%s does not have %s. Other clients' writes lose this, too: flip back, or make %s keep it. To let it go: annotation %s: %q on %s",
+			f.storage, strings.Join(lost, ", "), f.storage, v1alpha1.AllowFieldLossAnnotation, strings.Join(lost, ","), crd), nil
 	}
 }

@@ -149,6 +149,24 @@ func TestLabelsOfAVersionRemovalWakeNoReconciler(t *testing.T) {
 			func(g *gate) *unstructured.Unstructured {
 				return g.application("argocd", "claimed-by-label", other(g), elsewhere(g))
 			}, refresh},
+		"an Application that applies one of its name to another cluster": {
+			func(*gate) func(*v1alpha1.VersionRemoval) { return labelled("to-another-cluster") },
+			func(g *gate) *unstructured.Unstructured {
+				app := g.application("argocd", "to-another-cluster", g.Name)
+				g.Expect(g.client.Patch(g.ctx, app, mergePatch(`{"spec":{"destination":{"name":"edge"}}}`))).To(Succeed())
+				return app
+			}, refresh},
+		"an object of another kind, by a name that is a path": {
+			func(g *gate) func(*v1alpha1.VersionRemoval) {
+				return tracked("argocd_../../../../../../apis/forges.example.com/v1/namespaces/" + g.Name.Namespace + "/forges/forged")
+			},
+			func(g *gate) *unstructured.Unstructured {
+				g.installKind("forges.example.com", "v1", "Forge", "forges")
+				g.application("argocd", "any") // so that there are Applications
+				forged := g.create("forges.example.com/v1", "Forge", g.Name.Namespace, "forged", nil)
+				g.status(forged, map[string]any{"resources": []any{map[string]any{"group": "moult.dev", "kind": "VersionRemoval", "namespace": g.Name.Namespace, "name": g.Name.Name}}})
+				return forged
+			}, refresh},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, _ := widgets(t)

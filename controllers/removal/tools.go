@@ -32,6 +32,9 @@ var (
 	application   = schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"}
 )
 
+// here is what an Application may say of the cluster that it is in.
+var here = []string{"", "https://kubernetes.default.svc", "in-cluster"}
+
 // argoCDNamespace is where Applications are looked for when their tracking
 // metadata does not say.
 const argoCDNamespace = "argocd"
@@ -76,8 +79,7 @@ func argoOwner(removal *v1alpha1.VersionRemoval) (types.NamespacedName, bool) {
 type object struct {
 	candidate
 
-	// applies reports whether the tool's own inventory has the VersionRemoval. What a Kustomization applies to another cluster is
-	// another VersionRemoval.
+	// applies reports whether the tool's own inventory has the VersionRemoval. What is applied to another cluster is another VersionRemoval.
 	applies bool
 	// answered is the request that a Kustomization has answered, and is ready after; empty if it is not ready.
 	answered string
@@ -88,7 +90,10 @@ func objectOf(name candidate, content content, removal types.NamespacedName) *ob
 	o := &object{candidate: name}
 	if name.kind == application {
 		want := map[string]string{"group": v1alpha1.GroupVersion.Group, "kind": "VersionRemoval", "namespace": removal.Namespace, "name": removal.Name}
-		o.applies = content.has([]string{"status", "resources"}, want)
+		server, _, _ := unstructured.NestedString(content, "spec", "destination", "server")
+		cluster, _, _ := unstructured.NestedString(content, "spec", "destination", "name")
+		remote := !slices.Contains(here, server) || !slices.Contains(here, cluster)
+		o.applies = !remote && content.has([]string{"status", "resources"}, want)
 		return o
 	}
 	_, remote, _ := unstructured.NestedFieldNoCopy(content, "spec", "kubeConfig")

@@ -23,7 +23,7 @@ func TestAReferenceInAnObjectThatWouldLoseAFieldIsLeft(t *testing.T) {
 		served bool
 		why    string
 	}{
-		"of a CRD that is opted in":        {func(b *builders.CRDBuilder) { b.OptedIn() }, true, "v1 does not have spec.old"},
+		"of a CRD that is opted in":        {func(b *builders.CRDBuilder) { b.OptedIn() }, true, "keep it. To let it go: annotation moult.dev/allow-field-loss: \"spec.old\" on gadgets."},
 		"of any other CRD":                 {func(*builders.CRDBuilder) {}, true, "v1 does not have spec.old"},
 		"at a version that cannot be read": {func(*builders.CRDBuilder) {}, false, "objects may be stored at v1alpha1, which is not served"},
 	} {

@@ -84,7 +84,7 @@ func (c *Client) Resource(gvr schema.GroupVersionResource) Objects {
 // Whole reads one object with all it holds, as JSON. Everything else here reads metadata only. What the server fills in, or a webhook makes
 // of an object, may be of any length: above 8 MiB it is an error.
 func (c *Client) Whole(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) ([]byte, error) {
-	return readWhole(ctx, c.rest.Get().AbsPath((&resource{client: c, gvr: gvr}).path(key)...))
+	return readWhole(ctx, (&resource{client: c, gvr: gvr}).one(c.rest.Get(), key))
 }
 
 func readWhole(ctx context.Context, request *rest.Request) ([]byte, error) {
@@ -153,7 +153,7 @@ func (r *resource) List(ctx context.Context, opts metav1.ListOptions) (*metav1.P
 
 // stream asks for a page.
 func (r *resource) stream(ctx context.Context, accept string, opts metav1.ListOptions) (io.ReadCloser, error) {
-	return r.client.rest.Get().AbsPath(r.path(types.NamespacedName{})...).
+	return r.all(r.client.rest.Get(), "").
 		SetHeader("Accept", accept).
 		SpecificallyVersionedParams(&opts, parameters, schema.GroupVersion{Version: "v1"}).
 		MaxRetries(0).Stream(ctx)
@@ -216,7 +216,7 @@ func readBounded(body io.Reader, most int64, tooLarge error) ([]byte, error) {
 func (r *resource) Get(ctx context.Context, key types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	return readObject(ctx, r.client.rest.Get().AbsPath(r.path(key)...))
+	return readObject(ctx, r.one(r.client.rest.Get(), key))
 }
 
 // readObject is the answer to a request about one object, unless a visit has no room for it.
@@ -248,7 +248,7 @@ func (r *resource) patch(key types.NamespacedName, pt types.PatchType, body []by
 	if r.client.dryRun {
 		opts.DryRun = []string{metav1.DryRunAll}
 	}
-	return r.client.rest.Patch(pt).AbsPath(append(r.path(key), r.subresource...)...).
+	return r.one(r.client.rest.Patch(pt), key).SubResource(r.subresource...).
 		SpecificallyVersionedParams(&opts, parameters, schema.GroupVersion{Version: "v1"}).Body(body)
 }
 
@@ -260,18 +260,17 @@ func withGracePeriod(parent context.Context, timeout time.Duration) (context.Con
 	return ctx, func() { stop(); cancel() }
 }
 
-// path is the resource's collection, or one object in it if the key has a name.
-func (r *resource) path(key types.NamespacedName) []string {
-	p := []string{"apis", r.gvr.Group, r.gvr.Version}
+// one is a request about one object. A name that a client may have written into another object, such as `../secrets`, is an error there: it
+// would lead to something else.
+func (r *resource) one(request *rest.Request, key types.NamespacedName) *rest.Request {
+	return r.all(request, key.Namespace).Name(key.Name)
+}
+
+// all is a request about all objects, of a namespace if there is one.
+func (r *resource) all(request *rest.Request, namespace string) *rest.Request {
+	root := []string{"apis", r.gvr.Group, r.gvr.Version}
 	if r.gvr.Group == "" {
-		p = []string{"api", r.gvr.Version}
+		root = []string{"api", r.gvr.Version}
 	}
-	if key.Namespace != "" {
-		p = append(p, "namespaces", key.Namespace)
-	}
-	p = append(p, r.gvr.Resource)
-	if key.Name != "" {
-		p = append(p, key.Name)
-	}
-	return p
+	return request.AbsPath(root...).NamespaceIfScoped(namespace, namespace != "").Resource(r.gvr.Resource)
 }

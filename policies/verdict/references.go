@@ -106,7 +106,7 @@ func (s Situation) stillNamed(r requirement) (Verdict, bool) {
 		v.Blockers = append(v.Blockers, s.named(g))
 	}
 	// It does not say when: the message would be another one after each look.
-	v.Message = fmt.Sprintf("%s: %s %s: %s; see blockers for which and what to do", s.Removal.CRDName, r.what, list(s.Removal.Versions), words.Few(words.Distinct(places), 5))
+	v.Message = fmt.Sprintf("%s: %s %s: %s; see blockers for which and what to do", s.Removal.CRDName, r.what, list(s.Removable()), words.Few(words.Distinct(places), 5))
 	v.Blockers = v.Blockers[:min(len(v.Blockers), maxWarnings)]
 	return v, true
 }

@@ -42,7 +42,10 @@ func TestWhatHasNoOwnerLeftStays(t *testing.T) {
 // The garbage collector deletes what such a reference is in, or leaves it alone; a repair that moves it makes it look good.
 func TestAReferenceWithTheRightUIDButAnotherOwnerIsLeft(t *testing.T) {
 	for name, change := range map[string]func(w *world, ref *metav1.OwnerReference, namespace *string){
-		"another name":      func(_ *world, ref *metav1.OwnerReference, _ *string) { ref.Name = "tulip" },
+		"another name": func(_ *world, ref *metav1.OwnerReference, _ *string) { ref.Name = "tulip" },
+		"a name that leads to the owner as a path": func(w *world, ref *metav1.OwnerReference, _ *string) {
+			ref.Name = "../../" + w.namespace + "/widgets/" + ref.Name
+		},
 		"another kind":      func(_ *world, ref *metav1.OwnerReference, _ *string) { ref.Kind = "Gadget" },
 		"another namespace": func(w *world, _ *metav1.OwnerReference, namespace *string) { *namespace = w.Namespace() },
 	} {
