@@ -239,3 +239,38 @@ func TestAWriteIsRememberedByItsObjectAsLongAsItCounts(t *testing.T) {
 	g.eventually("True SafeToRemove")
 	g.Expect(g.versionsInManagedFields()).NotTo(HaveKey(g.GR.Group + "/v1alpha1"))
 }
+
+// A gate that does not wait has the entry moved. What it knows of the write is known to all that come later, also after a restart.
+func TestAWriteThatAnotherTeamsGateHasSeenCounts(t *testing.T) {
+	for name, asks := range map[string]func(g *gate){
+		"one is made":    func(g *gate) { g.Ask(quiet(time.Hour)) },
+		"one is changed": func(g *gate) { g.patch(`{"spec":{"versions":["v1alpha1"]}}`) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, crd := widgets(t)
+			g.install(crd.Versions("v1alpha1", "v1alpha2", "v1"), 0)
+			g.Flip("v1")
+			own, team := g.Name, client.ObjectKey{Namespace: "team-" + g.Name.Namespace, Name: "gate"}
+			both := func(_ *migration.Options, r *removal.Options) {
+				r.Namespaces = []string{own.Namespace, team.Namespace}
+			}
+			stop := g.moult(both)
+			if name == "one is changed" {
+				g.Ask(quiet(time.Hour), func(r *v1alpha1.VersionRemoval) { r.Spec.Versions = []string{"v1alpha2"} })
+				g.eventually("True SafeToRemove")
+			}
+			g.Eventually(func() error { return g.apply(cp.Config, 0, "v1alpha1", oldTool, map[string]any{"size": int64(1)}) }, soon).Should(Succeed())
+			g.namespace(team.Namespace)
+			g.Name = team
+			g.Ask()
+			g.eventually("True SafeToRemove")
+			g.Expect(g.versionsInManagedFields()).NotTo(HaveKey(g.GR.Group + "/v1alpha1"))
+			stop()
+			g.moult(both)
+			g.Name = own
+			asks(g)
+			g.eventually("False StillWritten Reconciling")
+		})
+	}
+}

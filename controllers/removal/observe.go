@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,7 +38,7 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	if err != nil && !gone {
 		return nil, s, err
 	}
-	if isNew := s.Before == "" && s.StoredAt == nil; isNew {
+	if removal.Status.ObservedGeneration != removal.Generation {
 		if s.Record, err = r.learn(ctx, removal, s.Record, gone, from); err != nil {
 			return nil, s, err
 		}
@@ -67,29 +66,31 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	return crd, s, nil
 }
 
-// learn is what a VersionRemoval that is new learns of the others of its CRD in its namespace. Another team's are not asked: they would hold this
-// gate. One that the cache still has is looked for where the answer comes from, before it holds the gate.
+// learn is what a VersionRemoval that has yet to be answered as it is learns of the others of its CRD. When was written last is true for all. Where
+// objects may be stored is learnt by one that is new, of its own namespace: another team's would hold this gate.
 func (r *Reconciler) learn(ctx context.Context, removal *v1alpha1.VersionRemoval, own verdict.Record, gone bool, from client.Reader) (verdict.Record, error) {
 	list := &v1alpha1.VersionRemovalList{}
-	if err := r.client.List(ctx, list, client.InNamespace(removal.Namespace), client.MatchingFields{crdNameIndex: removal.Spec.CRDName}, client.UnsafeDisableDeepCopy); err != nil {
-		return verdict.Record{}, fmt.Errorf("listing the VersionRemovals of %s: %w", removal.Spec.CRDName, err)
+	if err := r.client.List(ctx, list, client.MatchingFields{crdNameIndex: removal.Spec.CRDName}, client.UnsafeDisableDeepCopy); err != nil {
+		return own, fmt.Errorf("listing the VersionRemovals of %s: %w", removal.Spec.CRDName, err)
 	}
-	known := []verdict.Record{own}
-	isFound := false
+	for i := range list.Items {
+		own.LearnLastWrite(&list.Items[i], removal.Spec.Versions)
+	}
+	if isNew := own.Before == "" && own.StoredAt == nil; !isNew {
+		return own, nil
+	}
+	known, isFound := []verdict.Record{}, false
 	for i := range list.Items {
 		other := &list.Items[i]
-		if other.UID == removal.UID {
+		if other.Namespace != removal.Namespace || other.UID == removal.UID {
 			continue
 		}
 		record := verdict.RecordOf(other)
-		if !slices.ContainsFunc(other.Spec.Versions, func(v string) bool { return slices.Contains(removal.Spec.Versions, v) }) {
-			record.LastWrite = time.Time{}
-		}
-		if holds := verdict.Learn([]verdict.Record{record}, gone).MayLeave(removal.Spec.Versions); holds && !isFound {
+		if holds := verdict.Learn([]verdict.Record{record}, gone).MayLeave(removal.Spec.Versions); holds && !isFound { // the cache may have one that was deleted
 			now := &v1alpha1.VersionRemoval{}
 			err := from.Get(ctx, client.ObjectKeyFromObject(other), now)
 			if client.IgnoreNotFound(err) != nil {
-				return verdict.Record{}, fmt.Errorf("getting another VersionRemoval of %s: %w", removal.Spec.CRDName, err)
+				return own, fmt.Errorf("getting another VersionRemoval of %s: %w", removal.Spec.CRDName, err)
 			}
 			if err != nil || now.UID != other.UID {
 				continue
@@ -98,7 +99,8 @@ func (r *Reconciler) learn(ctx context.Context, removal *v1alpha1.VersionRemoval
 		}
 		known = append(known, record)
 	}
-	return verdict.Learn(known, gone), nil
+	own.StoredAt = verdict.Learn(known, gone).StoredAt
+	return own, nil
 }
 
 // readsCRD reads a CRD by name.

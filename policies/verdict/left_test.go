@@ -3,7 +3,6 @@ package verdict
 import (
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -304,10 +303,4 @@ func TestWhatIsLearntOfOthers(t *testing.T) {
 		})
 	}
 	NewWithT(t).Expect(Learn([]Record{unknown}, false)).To(Equal(Record{}), "while it is there, it is looked at")
-}
-
-func TestOneThatIsNewLearnsWhenWasWrittenLast(t *testing.T) {
-	g := NewWithT(t)
-	g.Expect(Learn([]Record{{LastWrite: now.Add(-time.Hour)}, {LastWrite: now}, {}}, false)).To(Equal(Record{LastWrite: now}))
-	g.Expect(Learn([]Record{{LastWrite: now, StoredAt: allAtV1}}, false).LastWrite).To(Equal(now))
 }

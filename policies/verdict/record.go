@@ -60,16 +60,25 @@ func (r Record) MayLeave(versions []string) bool {
 
 // mayBeAt reports whether objects that may be stored at some versions may be at one of others.
 func mayBeAt(stored, versions []string) bool {
-	return slices.Contains(stored, v1alpha1.AnyVersion) || slices.ContainsFunc(versions, func(v string) bool { return slices.Contains(stored, v) })
+	return slices.Contains(stored, v1alpha1.AnyVersion) || overlap(stored, versions)
+}
+
+func overlap(some, others []string) bool {
+	return slices.ContainsFunc(others, func(v string) bool { return slices.Contains(some, v) })
+}
+
+// LearnLastWrite takes in when another VersionRemoval of the CRD has seen a write at one of some versions.
+func (r *Record) LearnLastWrite(other *v1alpha1.VersionRemoval, versions []string) {
+	if at := other.Status.LastWriteAt; at != nil && overlap(other.Spec.Versions, versions) {
+		r.LastWrite = latest(r.LastWrite, at.Time)
+	}
 }
 
 // Learn is what one that is new learns of the others of its CRD. If the CRD has gone, what one of them does not know may be left.
 func Learn(others []Record, gone bool) Record {
 	var learnt v1alpha1.StoredAtStatus
-	var lastWrite time.Time
 	isLearnt, isComplete := false, true
 	for _, other := range others {
-		lastWrite = latest(lastWrite, other.LastWrite)
 		switch known := other.StoredAt; {
 		case known != nil:
 			isComplete = isComplete && (known.Complete || known.Generation == 0)
@@ -84,10 +93,10 @@ func Learn(others []Record, gone bool) Record {
 		}
 	}
 	if !isLearnt {
-		return Record{LastWrite: lastWrite}
+		return Record{}
 	}
 	learnt.Versions, learnt.Complete = shortest(learnt.Versions), isComplete && learnt.Generation > 0
-	return Record{StoredAt: &learnt, LastWrite: lastWrite}
+	return Record{StoredAt: &learnt}
 }
 
 // shortest is a list of versions that fits into a status. No version has a longer name, though storedVersions may hold one.
