@@ -243,7 +243,7 @@ func (f *fields) look(ctx context.Context, r *Reconciler, s sight, before string
 	})
 	if failed := (*rewrite.Undecoded)(nil); errors.As(err, &failed) {
 		return "", &walkFailure{*failure(v1alpha1.ReasonObjectsFailed, words.Count(int64(failed.All), "object")+
-			" cannot be decoded, so it is not known which fields would be lost; delete each, or write it with fewer levels; trying again with growing pauses", ": %v", failed)}
+			" cannot be decoded, so it is not known which fields would be lost; delete each, or make it smaller or less deep; trying again with growing pauses", ": %v", failed)}
 	}
 	if isTooLarge(err) {
 		return "", &walkFailure{*failure(v1alpha1.ReasonObjectsFailed,

@@ -12,11 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/moult-dev/moult/policies/unpacking"
 	"github.com/moult-dev/moult/policies/words"
 )
 
 // mostUndecoded is how many objects that cannot be decoded are named.
 const mostUndecoded = 5
+
+// mostAlone is what an object may take when it is decoded, in bytes. What etcd stores in 1.5 MiB takes less, and a conversion webhook may
+// make more of it.
+const mostAlone = 96 << 20
 
 // Undecoded is the error of a list with objects that cannot be decoded. All others were read.
 type Undecoded struct {
@@ -25,7 +30,9 @@ type Undecoded struct {
 }
 
 func (u *Undecoded) Error() string {
-	named := words.Of(u.Objects, func(f FailedObject) string { return strings.TrimPrefix(f.String(), "/") + ": " + f.Message })
+	named := words.Of(u.Objects, func(f FailedObject) string {
+		return strings.TrimPrefix(f.NamespacedName.String(), "/") + ": " + f.Message
+	})
 	if rest := u.All - len(named); rest > 0 {
 		named = append(named, fmt.Sprintf("and %d more", rest))
 	}
@@ -56,8 +63,10 @@ func (u *Undecoded) orNil() error {
 // decodePage decodes a list. An object of 10,000 levels is accepted by the API server, and decoded alone. In a list it has two more, and
 // encoding/json takes no more than 10,000. So if a list cannot be decoded, its objects are, one by one.
 func decodePage(raw []byte) (*unstructured.UnstructuredList, *Undecoded, error) {
-	page := &unstructured.UnstructuredList{}
-	err := runtime.DecodeInto(unstructured.UnstructuredJSONScheme, raw, page)
+	page, err := &unstructured.UnstructuredList{}, fits(raw)
+	if err == nil {
+		err = runtime.DecodeInto(unstructured.UnstructuredJSONScheme, raw, page)
+	}
 	if err == nil {
 		return page, &Undecoded{}, nil
 	}
@@ -82,9 +91,20 @@ func decodePage(raw []byte) (*unstructured.UnstructuredList, *Undecoded, error) 
 	return page, failed, nil
 }
 
+// fits is an error of what is too large to be decoded.
+func fits(raw []byte) error {
+	if takes := unpacking.SizeOfJSON(raw); takes > mostAlone {
+		return fmt.Errorf("it takes %d MiB when it is decoded, and there is memory for %d", takes>>20, mostAlone>>20)
+	}
+	return nil
+}
+
 // decodeItem decodes an object of a list. In a list of a built-in resource it has neither apiVersion nor kind.
 func decodeItem(text []byte, list *unstructured.UnstructuredList) (*unstructured.Unstructured, error) {
 	item := &unstructured.Unstructured{}
+	if err := fits(text); err != nil {
+		return nil, err
+	}
 	if err := utiljson.Unmarshal(text, &item.Object); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 )
@@ -71,6 +73,27 @@ func TestAnObjectThatCannotBeDecodedIsNamed(t *testing.T) {
 
 	err = client.TakePage(t.Context(), widgets, metav1.ListOptions{Limit: 3}, 0, func(*unstructured.UnstructuredList) {})
 	g.Expect(err).To(MatchError(ContainSubstring("ns/deep")))
+}
+
+// A conversion webhook may make much of what is stored.
+func TestAnObjectThatTakesTooMuchMemoryIsNotDecoded(t *testing.T) {
+	g := NewWithT(t)
+	large := `{"metadata":{"name":"large","namespace":"ns"},"items":[` + strings.Repeat(`{"a":1},`, 300_000) + `1]}`
+	client := listing(t, []string{large}, []string{nested("last", 1)})
+	n := 0
+	_, err := client.EachWhole(t.Context(), widgets, clock.RealClock{}, func() {}, func(page []map[string]any, _ int64) error {
+		n += len(page)
+		return nil
+	})
+	g.Expect(n).To(Equal(1), "the other one comes")
+	g.Expect(err).To(MatchError("1 object cannot be decoded: ns/large: it takes 103 MiB when it is decoded, and there is memory for 96"))
+
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, large) }))
+	t.Cleanup(server.Close)
+	client, err = NewClient(&rest.Config{Host: server.URL}, server.Client())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(client.TakeWhole(t.Context(), widgets, types.NamespacedName{Namespace: "ns", Name: "large"}, func([]byte) error { return nil })).
+		To(MatchError(ContainSubstring("it takes 103 MiB")))
 }
 
 func TestAnAnswerThatIsNoListIsNotDecoded(t *testing.T) {

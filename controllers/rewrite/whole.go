@@ -124,6 +124,9 @@ func (c *Client) TakeWhole(ctx context.Context, gvr schema.GroupVersionResource,
 		return err
 	}
 	defer done()
+	if err := fits(raw); err != nil {
+		return err
+	}
 	return take(raw)
 }
 

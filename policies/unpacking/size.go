@@ -36,3 +36,41 @@ func SizeOfFields(fields int) int64 {
 	}
 	return groupTakes * int64(min(fields, 1))
 }
+
+// mostLevels is how many mappings and lists in one another encoding/json decodes.
+const mostLevels = 10_000
+
+// SizeOfJSON is about SizeOf of what a JSON text holds, which is not decoded for it.
+func SizeOfJSON(text []byte) (n int64) {
+	const list = -1
+	around := []int{0} // how many fields the mappings around have, and which are lists
+	for i := 0; i < len(text) && len(around) < mostLevels; i++ {
+		switch last := len(around) - 1; text[i] {
+		case '"':
+			from := i
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+			n += int64(i - from)
+		case ':':
+			around[last]++
+		case ',':
+			if around[last] == list {
+				n += itemTakes + 8
+			}
+		case '{':
+			around, n = append(around, 0), n+headTakes
+		case '[':
+			around, n = append(around, list), n+headTakes/2+itemTakes
+		case '}', ']':
+			if last == 0 {
+				return n
+			}
+			n += SizeOfFields(max(around[last], 0))
+			around = around[:last]
+		}
+	}
+	return n
+}

@@ -21,6 +21,7 @@ func TestWhatADecodedValueTakesIsAboutWhatItIsSaidToTake(t *testing.T) {
 		"lists":                            "[" + strings.Repeat("[[]],", 100_000) + "1]",
 		"texts":                            "[" + strings.Repeat(`"some text",`, 100_000) + "1]",
 		"a mapping with very many fields":  "{" + strings.Join(fields, ",") + "}",
+		"mappings with nine fields":        "[" + strings.Repeat(`{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1},`, 10_000) + "1]",
 		"a long text":                      `"` + strings.Repeat("x", 4<<20) + `"`,
 		"mappings in mappings, many times": "[" + strings.Repeat(strings.Repeat(`{"":`, 1000)+"1"+strings.Repeat("}", 1000)+",", 20) + "1]",
 	} {
@@ -34,7 +35,9 @@ func TestWhatADecodedValueTakesIsAboutWhatItIsSaidToTake(t *testing.T) {
 			runtime.GC()
 			runtime.ReadMemStats(&after)
 			takes := float64(after.HeapAlloc) - float64(before.HeapAlloc)
-			g.Expect(float64(SizeOf(value))).To(And(BeNumerically(">", takes/1.5), BeNumerically("<", takes*1.5)))
+			isAbout := And(BeNumerically(">", takes/1.5), BeNumerically("<", takes*1.5))
+			g.Expect(float64(SizeOf(value))).To(isAbout)
+			g.Expect(float64(SizeOfJSON([]byte(text)))).To(isAbout, "and so it is known before it is decoded")
 			runtime.KeepAlive(text)
 		})
 	}
