@@ -19,18 +19,18 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // A server that sees its client go ends its handler, and what net/http then writes for it, nothing, may still be read.
 func TestAnAnswerAfterItsTimeIsLateWhateverItSays(t *testing.T) {
 	g := NewWithT(t)
-	var noted []unanswered
+	asker := &converter{}
 	w := &watcher{
 		next: roundTripper(func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(""))}, nil
 		}),
 		timeout: time.Millisecond,
-		note:    func(f unanswered) { noted = append(noted, f) },
+		asker:   asker,
 	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://example.com", http.NoBody)
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = w.RoundTrip(request) //nolint:bodyclose // there is none
 	g.Expect(err).To(HaveOccurred())
-	g.Expect(noted).To(ConsistOf(HaveField("Fault", conversion.FaultLate)))
+	g.Expect(asker.noted).To(HaveField("Fault", conversion.FaultLate))
 }

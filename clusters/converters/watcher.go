@@ -21,7 +21,7 @@ import (
 type watcher struct {
 	next    http.RoundTripper
 	timeout time.Duration
-	note    func(unanswered)
+	asker   *converter
 }
 
 func (w *watcher) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -40,12 +40,12 @@ func (w *watcher) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	switch {
 	case err != nil:
-		w.note(unanswered{notAnswered(err, ctx.Err() != nil), ended})
+		w.asker.note(unanswered{notAnswered(err, ctx.Err() != nil), ended})
 		return nil, err
 	case response.StatusCode < http.StatusOK || response.StatusCode > http.StatusPartialContent:
-		w.note(unanswered{Failure: conversion.Failure{Fault: conversion.FaultAnswer, Says: "it answers " + response.Status}})
+		w.asker.note(unanswered{Failure: conversion.Failure{Fault: conversion.FaultAnswer, Says: "it answers " + response.Status}})
 	case !json.Valid(body):
-		w.note(unanswered{Failure: conversion.Failure{Fault: conversion.FaultAnswer, Says: "it answers no JSON"}})
+		w.asker.note(unanswered{Failure: conversion.Failure{Fault: conversion.FaultAnswer, Says: "it answers no JSON"}})
 	}
 	return response, nil
 }
@@ -58,6 +58,8 @@ const (
 	// roomDecoded is the same for what it takes when it is decoded, in bytes: one that is sent may take a hundred. A controller decodes up
 	// to 32 answers at a time, in a container of 256 MiB.
 	roomDecoded = 1 << 20
+	// textHeld is how often the text of an answer is held until it is decoded: as it came, by the API server's code, and of each object.
+	textHeld = 3
 )
 
 // costOf is what a request takes when it is decoded.
@@ -75,11 +77,6 @@ func costOf(request *http.Request) (cost int64) {
 	return cost
 }
 
-// tooLong is an answer beyond its bound.
-type tooLong string
-
-func (t tooLong) Error() string { return string(t) }
-
 // answer reads all of it.
 func (w *watcher) answer(request *http.Request) (*http.Response, []byte, error) {
 	response, err := w.next.RoundTrip(request)
@@ -87,11 +84,14 @@ func (w *watcher) answer(request *http.Request) (*http.Response, []byte, error) 
 		return nil, nil, err
 	}
 	most := timesSent*max(0, request.ContentLength) + roomBytes
-	body, err := io.ReadAll(io.LimitReader(response.Body, most+1))
-	if int64(len(body)) > most {
-		err = tooLong(fmt.Sprintf("it answers more than %d bytes to %d", most, request.ContentLength))
+	body, err := io.ReadAll(io.LimitReader(response.Body, min(most, w.asker.room/textHeld)+1))
+	length := int64(len(body))
+	if takes := textHeld*length + unpacking.SizeOfJSON(body); length > most {
+		err = conversion.Failure{Fault: conversion.FaultAnswer, Says: fmt.Sprintf("it answers more than %d bytes to %d", most, request.ContentLength)}
+	} else if takes > w.asker.room {
+		err = conversion.Failure{Fault: conversion.FaultTooLarge, Says: fmt.Sprintf("the webhook answers what takes %d MiB, as text and decoded, and there is memory for %d", takes>>20, w.asker.room>>20)}
 	} else if cost, _ := unpacking.CostOfJSON(body); cost > timesSent*costOf(request)+roomDecoded {
-		err = tooLong(fmt.Sprintf("it answers %d bytes that take %d KiB when they are decoded, far more than the %d bytes that were sent", len(body), cost>>10, request.ContentLength))
+		err = conversion.Failure{Fault: conversion.FaultAnswer, Says: fmt.Sprintf("it answers %d bytes that take %d KiB when they are decoded, far more than the %d bytes that were sent", length, cost>>10, request.ContentLength)}
 	}
 	err = errors.Join(err, response.Body.Close())
 	response.Body = io.NopCloser(bytes.NewReader(body))
@@ -100,8 +100,8 @@ func (w *watcher) answer(request *http.Request) (*http.Response, []byte, error) 
 
 // notAnswered distinguishes a webhook that is late from one that is not there.
 func notAnswered(err error, late bool) conversion.Failure {
-	if long := tooLong(""); errors.As(err, &long) {
-		return conversion.Failure{Fault: conversion.FaultAnswer, Says: long.Error()}
+	if refused := (conversion.Failure{}); errors.As(err, &refused) {
+		return refused
 	}
 	dial := &net.OpError{}
 	if late && (!errors.As(err, &dial) || dial.Op != "dial") {

@@ -66,7 +66,7 @@ func (w Webhooks) For(crd *apiextensionsv1.CustomResourceDefinition) (conversion
 			timeout := cmp.Or(w.Timeout, DefaultTimeout)
 			cfg.UserAgent = "moult"
 			cfg.Timeout = timeout + time.Second // ours is up first, and knows what it has waited for
-			cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &watcher{next, timeout, c.note} })
+			cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &watcher{next, timeout, c} })
 		}}
 	})
 	if err != nil {
@@ -152,6 +152,7 @@ type converter struct {
 
 	mu      sync.Mutex
 	noted   *unanswered // by the request that is under way
+	room    int64       // for the answer to it, in bytes of memory
 	silence int         // requests in a row that got no answer
 	wasHere bool        // it has answered, or taken a request
 }
@@ -224,6 +225,7 @@ func (c *converter) askNow(ctx context.Context, in runtime.Object, gv schema.Gro
 	if c.silence >= patience {
 		return nil, conversion.Failure{Fault: conversion.FaultUnreachable, Says: fmt.Sprintf("it has not answered %d times in a row, and is asked no more", patience)}
 	}
+	c.room = conversion.Room(ctx)
 	deaths := 0
 	for pause := firstPause; ; pause *= 2 {
 		out, failure := c.askOnce(in, gv)

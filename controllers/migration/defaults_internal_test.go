@@ -18,6 +18,7 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/policies/conversion"
+	"github.com/moult-dev/moult/policies/unpacking"
 	"github.com/moult-dev/moult/test/builders"
 )
 
@@ -68,13 +69,14 @@ func TestAnObjectThatDefaultsMakeTooLargeHoldsItsCRDAndIsNamed(t *testing.T) {
 type renames struct{ most int64 }
 
 func (r *renames) Convert(_ context.Context, objects []map[string]any, apiVersion string) (converted []map[string]any, err error) {
-	size, _ := fits(objects)
-	r.most = max(r.most, size)
+	size := int64(0)
 	for _, object := range objects {
+		size += unpacking.SizeOf(object)
 		is := maps.Clone(object)
 		is["apiVersion"] = apiVersion
 		converted = append(converted, is)
 	}
+	r.most = max(r.most, size)
 	return converted, nil
 }
 

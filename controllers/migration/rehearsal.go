@@ -21,7 +21,8 @@ import (
 const (
 	// rehearsed is how many objects a webhook is asked about at a time.
 	rehearsed = 50
-	// mostRehearsed is what objects may take that are asked about together, in bytes. They are held four times, in a container of 256 MiB.
+	// mostRehearsed is what objects may take that are asked about together, in bytes, and what each of the two answers may. So they are held
+	// four times at most, in a container of 256 MiB.
 	mostRehearsed = 40 << 20
 )
 
@@ -54,13 +55,12 @@ func (r *rehearsal) Lost(ctx context.Context, objects []map[string]any) (all [][
 	return r.lost(ctx, objects)
 }
 
-// lost asks about fewer objects at a time if the defaults of all of them would be too large.
+// lost asks about fewer objects at a time if the answers about all of them would be too large, or their defaults.
 func (r *rehearsal) lost(ctx context.Context, objects []map[string]any) (all [][]string, err error) {
-	size, err := fits(objects)
-	if err != nil {
+	if err := fits(objects); err != nil {
 		return nil, notAsked(ctx, err)
 	}
-	outcomes := r.engine.Losses(ctx, objects, mostRehearsed-size)
+	outcomes := r.engine.Losses(ctx, objects, mostRehearsed)
 	if half := len(objects) / 2; half > 0 && slices.ContainsFunc(outcomes, needsMore) {
 		first, err := r.lost(ctx, objects[:half])
 		if err != nil {
@@ -74,7 +74,11 @@ func (r *rehearsal) lost(ctx context.Context, objects []map[string]any) (all [][
 			return nil, notAsked(ctx, errors.New(o.Unknown))
 		}
 		if len(o.Failed) > 0 {
-			return nil, notAsked(ctx, fmt.Errorf("%s cannot be converted to %s: %w", o.Object, o.Failed[0].To, o.Failed[0]))
+			err := fmt.Errorf("%s cannot be converted to %s: %w", o.Object, o.Failed[0].To, o.Failed[0])
+			if needsMore(o) {
+				err = fmt.Errorf("%w; %s", err, smaller)
+			}
+			return nil, notAsked(ctx, err)
 		}
 		lost := words.Of(slices.Concat(o.Lost, o.Changed), crdschema.AnyItem)
 		slices.Sort(lost)
@@ -83,22 +87,26 @@ func (r *rehearsal) lost(ctx context.Context, objects []map[string]any) (all [][
 	return all, nil
 }
 
-// needsMore reports whether an outcome is that of an object for whose defaults there was no room.
+// needsMore reports whether an outcome is that of an object that became larger than there was room for.
 func needsMore(o conversion.Outcome) bool {
 	return slices.ContainsFunc(o.Failed, func(f conversion.Failure) bool { return f.Fault == conversion.FaultTooLarge })
 }
 
-// fits is what objects take, and an error if they are too large to be asked about. Several are of one page, which is smaller.
-func fits(objects []map[string]any) (size int64, err error) {
+// smaller is what to do about an object that is too large.
+const smaller = "run `moult rehearse`, and then the controller without --rehearse, or make the object smaller"
+
+// fits is an error of objects that are too large to be asked about. Several are of one page, which is smaller.
+func fits(objects []map[string]any) error {
+	size := int64(0)
 	for _, object := range objects {
 		size += unpacking.SizeOf(object)
 	}
 	if size <= mostRehearsed {
-		return size, nil
+		return nil
 	}
 	is := &unstructured.Unstructured{Object: objects[0]}
-	return size, fmt.Errorf("%s takes %d MiB when it is decoded, and the controller has memory for %d; run `moult rehearse`, and then the controller without --rehearse, or make the object smaller",
-		strings.TrimPrefix(is.GetNamespace()+"/"+is.GetName(), "/"), size>>20, mostRehearsed>>20)
+	return fmt.Errorf("%s takes %d MiB when it is decoded, and the controller has memory for %d; %s",
+		strings.TrimPrefix(is.GetNamespace()+"/"+is.GetName(), "/"), size>>20, mostRehearsed>>20, smaller)
 }
 
 // notAsked is that a webhook could not be asked, if there was time for it.

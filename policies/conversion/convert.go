@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // Converter converts objects as the API server does. It changes none of them, and answers as many as it is given, in the same
@@ -32,7 +34,7 @@ const (
 	FaultLate Fault = "late"
 	// FaultAnswer: what the webhook answers is no ConversionReview, or an object of it is none of the version that was asked for.
 	FaultAnswer Fault = "answer"
-	// FaultTooLarge: the defaults of a version would make the object larger than there is memory for.
+	// FaultTooLarge: the webhook, or the defaults of a version, would make the object larger than there is memory for.
 	FaultTooLarge Fault = "tooLarge"
 	// FaultUnreachable: the webhook cannot be reached from here. That says nothing about the API server.
 	FaultUnreachable Fault = "unreachable"
@@ -88,8 +90,10 @@ func (e *Engine) convert(ctx context.Context, all []*journey, version string, do
 		return
 	}
 	failure := failureOf(err, version)
-	if len(all) == 1 {
-		all[0].fail(failure)
+	if len(all) == 1 || failure.Fault == FaultTooLarge { // of several, together
+		for _, j := range all {
+			j.fail(failure)
+		}
 		return
 	}
 	failed := false
@@ -124,7 +128,9 @@ func (e *Engine) request(ctx context.Context, all []*journey, version string, do
 	if len(converted) != len(all) {
 		return Failure{Fault: FaultCount, Says: fmt.Sprintf("returned %d objects, expected %d", len(converted), len(all))}
 	}
+	left := left(ctx)
 	for i, j := range all {
+		*left -= unpacking.SizeOf(converted[i])
 		if err := e.versions[version].Coerce(converted[i], false); err != nil {
 			j.fail(Failure{Fault: FaultFailed, To: version, Says: err.Error()})
 			continue

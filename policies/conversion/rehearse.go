@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -64,10 +65,9 @@ func (e *Engine) RehearseAll(ctx context.Context, objects []map[string]any) []Ou
 }
 
 // Losses does so without asking what the API server would refuse, and holds each object as often as it has to: as it is given, read,
-// stored and read again. Defaults of the storage version may add so many bytes of memory to all of them.
-func (e *Engine) Losses(ctx context.Context, objects []map[string]any, room int64) []Outcome {
-	fill := func(_ context.Context, j *journey) { room -= e.fill(j, room) }
-	return words.Of(e.trips(ctx, objects, fill), func(j *journey) Outcome { return j.outcome })
+// stored and read again. All of them may take so many bytes of memory as they are stored, and as many as they are read again.
+func (e *Engine) Losses(ctx context.Context, objects []map[string]any, most int64) []Outcome {
+	return words.Of(e.trips(ctx, objects, most, e.fill), func(j *journey) Outcome { return j.outcome })
 }
 
 // Trip is the way of one object there and back.
@@ -81,11 +81,12 @@ type Trip struct {
 
 // Trips are those of several objects, as RehearseAll has them.
 func (e *Engine) Trips(ctx context.Context, objects []map[string]any) []Trip {
-	return words.Of(e.trips(ctx, objects, e.store), func(j *journey) Trip { return Trip{j.outcome, j.before, j.there, j.back} })
+	return words.Of(e.trips(ctx, objects, math.MaxInt64, e.store), func(j *journey) Trip { return Trip{j.outcome, j.before, j.there, j.back} })
 }
 
-func (e *Engine) trips(ctx context.Context, objects []map[string]any, store func(context.Context, *journey)) []*journey {
-	all := e.there(ctx, objects, store)
+func (e *Engine) trips(ctx context.Context, objects []map[string]any, most int64, store func(context.Context, *journey)) []*journey {
+	all := e.there(withRoom(ctx, most), objects, store)
+	ctx = withRoom(ctx, most)
 	for name := range e.versions {
 		if name != e.Storage {
 			e.convert(ctx, pick(all, func(j *journey) bool { return j.outcome.From == name }), name, e.compare)
@@ -161,8 +162,8 @@ func (j *journey) tooLarge(at string, err error) {
 	j.fail(Failure{Fault: FaultTooLarge, To: at, Says: err.Error()})
 }
 
-func (j *journey) lose(paths ...crdschema.Path) {
-	j.outcome.Lost = append(j.outcome.Lost, crdschema.Written(paths)...)
+func (j *journey) lose(paths crdschema.Texts) {
+	j.outcome.Lost = append(j.outcome.Lost, paths.Sorted()...)
 	slices.Sort(j.outcome.Lost)
 	j.outcome.Lost = slices.Compact(j.outcome.Lost)
 }
@@ -188,9 +189,13 @@ func (e *Engine) start(object map[string]any) *journey {
 		return j
 	}
 	j.before, j.at = before, before
-	j.lose(slices.DeleteFunc(crdschema.ChangeOf(object, before).Lost, func(p crdschema.Path) bool {
-		return crdschema.At(object, p) == nil // what is null is as good as not there
-	})...)
+	lost, no := crdschema.Texts{}, func(crdschema.Path) {}
+	crdschema.Compare(object, before, func(p crdschema.Path) {
+		if crdschema.At(object, p) != nil { // what is null is as good as not there
+			lost.Add(p)
+		}
+	}, no, no)
+	j.lose(lost)
 	return j
 }
 
@@ -211,49 +216,48 @@ func (e *Engine) store(ctx context.Context, j *journey) {
 	}
 }
 
-// fill fills in defaults of the storage version, in what no one else holds, and returns what they take of the room. An object that is read
-// at it has them.
-func (e *Engine) fill(j *journey, room int64) (adds int64) {
+// fill fills in defaults of the storage version, in what no one else holds, as far as there is room for them. An object that is read at it
+// has them.
+func (e *Engine) fill(ctx context.Context, j *journey) {
 	if j.outcome.From != e.Storage {
 		to := e.versions[e.Storage]
-		adds = to.Add(j.at)
-		if room = min(max(room, 0), crdschema.MostFilled); adds > room {
-			j.tooLarge(e.Storage, &crdschema.TooLarge{Version: e.Storage, Most: room})
-			return 0
+		adds, most := to.Add(j.at), min(Room(ctx), crdschema.MostFilled)
+		if adds > most {
+			j.tooLarge(e.Storage, &crdschema.TooLarge{Version: e.Storage, Most: most})
+			return
 		}
 		if err := to.Fill(j.at); err != nil {
 			j.tooLarge(e.Storage, err)
-			return 0
+			return
 		}
+		*left(ctx) -= adds
 	}
 	j.there = j.at
-	return adds
 }
 
 // compare reports what a client of the object's own version reads otherwise than before.
 func (e *Engine) compare(j *journey, back map[string]any) {
 	j.back = back
-	d, own, o := crdschema.ChangeOf(j.before, back), e.versions[j.outcome.From], &j.outcome
-	lost := slices.DeleteFunc(d.Lost, func(p crdschema.Path) bool { return own.IsAbsent(j.before, p, nil) })
-	undefaulted, lost := parted(lost, func(p crdschema.Path) bool { return own.IsDefault(j.object, p) })
-	respelled, changed := parted(d.Changed, func(p crdschema.Path) bool {
-		return own.Respelled(p, crdschema.At(j.before, p), crdschema.At(back, p))
-	})
-	j.lose(lost...)
-	o.Undefaulted, o.Respelled = append(o.Undefaulted, crdschema.Written(undefaulted)...), append(o.Respelled, crdschema.Written(respelled)...)
-	o.Changed, o.Added = append(o.Changed, crdschema.Written(changed)...), append(o.Added, crdschema.Written(d.Added)...)
-}
-
-// parted are the paths of which something is so, and the others.
-func parted(paths []crdschema.Path, is func(crdschema.Path) bool) (those, others []crdschema.Path) {
-	for _, p := range paths {
-		if is(p) {
-			those = append(those, p)
-		} else {
-			others = append(others, p)
+	own, o := e.versions[j.outcome.From], &j.outcome
+	var lost, undefaulted, changed, respelled, added crdschema.Texts
+	crdschema.Compare(j.before, back, func(p crdschema.Path) {
+		switch {
+		case own.IsAbsent(j.before, p, nil):
+		case own.IsDefault(j.object, p):
+			undefaulted.Add(p)
+		default:
+			lost.Add(p)
 		}
-	}
-	return those, others
+	}, func(p crdschema.Path) {
+		if own.Respelled(p, crdschema.At(j.before, p), crdschema.At(back, p)) {
+			respelled.Add(p)
+		} else {
+			changed.Add(p)
+		}
+	}, added.Add)
+	j.lose(lost)
+	o.Undefaulted, o.Respelled = append(o.Undefaulted, undefaulted.Sorted()...), append(o.Respelled, respelled.Sorted()...)
+	o.Changed, o.Added = append(o.Changed, changed.Sorted()...), append(o.Added, added.Sorted()...)
 }
 
 func nameOf(object map[string]any) string {

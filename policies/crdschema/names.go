@@ -35,17 +35,30 @@ func (n names) short(name string) string {
 	return short
 }
 
-// Written are paths as text, sorted, each once.
-func Written(paths []Path) []string {
-	all, known, bytes := make([]string, 0, len(paths)), names{}, 0
-	for _, p := range paths {
-		text := p.text(known)
-		if bytes += len(text); bytes > mostText {
-			all = append(all, More)
-			break
-		}
-		all = append(all, text)
+// Texts are paths as text, as far as there is room for them. The zero value has none.
+type Texts struct {
+	all   []string
+	known names
+	bytes int
+}
+
+// Add adds a path.
+func (t *Texts) Add(p Path) {
+	if t.bytes > mostText {
+		return
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	if t.known == nil {
+		t.known = names{}
+	}
+	text := p.text(t.known)
+	if t.bytes += len(text); t.bytes > mostText {
+		text = More
+	}
+	t.all = append(t.all, text)
+}
+
+// Sorted has each once.
+func (t *Texts) Sorted() []string {
+	slices.Sort(t.all)
+	return slices.Compact(t.all)
 }

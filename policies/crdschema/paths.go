@@ -16,16 +16,16 @@ type Path []any
 func (p Path) String() string { return p.text(names{}) }
 
 func (p Path) text(known names) string {
-	text := ""
+	text := make([]byte, 0, 8*len(p))
 	for _, step := range p {
 		switch step := step.(type) {
 		case int:
-			text += fmt.Sprintf("[%d]", step)
+			text = fmt.Appendf(text, "[%d]", step)
 		case string:
-			text = join(text, known.short(step))
+			text = joined(text, known.short(step))
 		}
 	}
-	return text
+	return string(text)
 }
 
 // Last is the last name or index, nil if there is none.
@@ -48,12 +48,17 @@ func ChangeOf(before, after map[string]any) (d Change) {
 	keep := func(in *[]Path) func(Path) {
 		return func(p Path) { *in = append(*in, slices.Clone(p)) }
 	}
-	(&comparison{keep(&d.Lost), keep(&d.Changed), keep(&d.Added)}).values(nil, before, after)
+	Compare(before, after, keep(&d.Lost), keep(&d.Changed), keep(&d.Added))
 	return d
 }
 
-// comparison hears of each path that is not the same in two readings. A path is good until the next one comes: to keep those of one object
-// would take as much as its depth times the number of its fields.
+// Compare hands over what ChangeOf keeps. A path is good until the next one comes.
+func Compare(before, after map[string]any, lost, changed, added func(Path)) {
+	(&comparison{lost, changed, added}).values(nil, before, after)
+}
+
+// comparison hears of each path that is not the same in two readings. To keep those of one object would take as much as its depth times the
+// number of its fields.
 type comparison struct{ lost, changed, added func(Path) }
 
 func (c *comparison) values(here Path, before, after any) {

@@ -152,7 +152,7 @@ func (v *Version) changed(known map[string]any, to *Version, drop bool, take fun
 			take(p)
 		}
 	}
-	(&comparison{lost: lost, changed: take, added: func(Path) {}}).values(nil, known, stored)
+	Compare(known, stored, lost, take, func(Path) {})
 	return nil
 }
 

@@ -35,8 +35,9 @@ func TestTheShippedMemoryIsEnoughToRehearse(t *testing.T) {
 	g, made := NewWithT(t), atomic.Int64{}
 	fits := losing(t, 3*len(packed), func() any { return packed[int(made.Add(1))%len(packed)]() })
 	large := losing(t, 1, func() any { return slices.Repeat([]any{map[string]any{"": int64(0)}}, 160_000) })
+	grows := losing(t, 1, func() any { return slices.Repeat([]any{map[string]any{"": int64(0)}}, 25_000) }, fourfold)
 	moult := Install(t, cp, "clusters/base")
-	moult.Grant("memory-test-objects", lives(fits, large)...)
+	moult.Grant("memory-test-objects", lives(fits, large, grows)...)
 	moult.inForce(t, "/apis/"+fits.GR.Group+"/v1/widgets", "moult-objects")
 	began := time.Now()
 	controller, within := moult.StartWithin("--rehearse")
@@ -51,16 +52,28 @@ func TestTheShippedMemoryIsEnoughToRehearse(t *testing.T) {
 	g.Expect(fits.Condition().Message).To(ContainSubstring("spec.size (12 objects "))
 	g.Eventually(func() (string, error) { return large.Condition().Message, alive() }, time.Minute, "500ms").Should(ContainSubstring("when it is decoded, and the controller has memory for 40"))
 	g.Expect(large.Reason()).To(Equal(v1alpha1.ReasonConversionUnavailable))
+	g.Eventually(func() (string, error) { return grows.Condition().Message, alive() }, time.Minute, "500ms").Should(ContainSubstring("the webhook answers what takes"))
+	g.Expect(grows.Reason()).To(Equal(v1alpha1.ReasonConversionUnavailable))
 	g.Expect(within.Kills()).To(BeZero())
 	peak, err := within.Peak()
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Logf("at most %d MiB, in %s", peak>>20, time.Since(began).Round(time.Second))
 }
 
+// fourfold has an object grow each time that it is converted.
+func fourfold(object *unstructured.Unstructured, _, _ string) {
+	spec, _ := object.Object["spec"].(map[string]any)
+	items, _ := spec["any"].([]any)
+	spec["any"] = slices.Repeat(items, 4)
+}
+
 // losing are n objects of which a field would be lost.
-func losing(t *testing.T, n int, load func() any) *running.Witness {
+func losing(t *testing.T, n int, load func() any, changes ...webhooks.Change) *running.Witness {
 	t.Helper()
 	hook := webhooks.Converting(t)
+	for _, change := range changes {
+		hook.Change(change)
+	}
 	schema := func(more string) string {
 		return `{type: object, properties: {spec: {type: object, x-kubernetes-map-type: atomic, properties: {any: {x-kubernetes-preserve-unknown-fields: true}` + more + `}}}}`
 	}
