@@ -86,10 +86,10 @@ func (w *watcher) answer(request *http.Request) (*http.Response, []byte, error) 
 	most := timesSent*max(0, request.ContentLength) + roomBytes
 	body, err := io.ReadAll(io.LimitReader(response.Body, min(most, w.asker.room/textHeld)+1))
 	length := int64(len(body))
-	if takes := textHeld*length + unpacking.SizeOfJSON(body); length > most {
+	if takes := max(textHeld*length, unpacking.SizeOfJSON(body)); length > most {
 		err = conversion.Failure{Fault: conversion.FaultAnswer, Says: fmt.Sprintf("it answers more than %d bytes to %d", most, request.ContentLength)}
 	} else if takes > w.asker.room {
-		err = conversion.Failure{Fault: conversion.FaultTooLarge, Says: fmt.Sprintf("the webhook answers what takes %d MiB, as text and decoded, and there is memory for %d", takes>>20, w.asker.room>>20)}
+		err = conversion.Failure{Fault: conversion.FaultTooLarge, Says: fmt.Sprintf("the webhook answers what takes %d MiB, as text or decoded, and there is memory for %d", takes>>20, w.asker.room>>20)}
 	} else if cost, _ := unpacking.CostOfJSON(body); cost > timesSent*costOf(request)+roomDecoded {
 		err = conversion.Failure{Fault: conversion.FaultAnswer, Says: fmt.Sprintf("it answers %d bytes that take %d KiB when they are decoded, far more than the %d bytes that were sent", length, cost>>10, request.ContentLength)}
 	}
