@@ -1,12 +1,14 @@
 package scan
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/moult-dev/moult/clusters/desired/detect"
 	"github.com/moult-dev/moult/clusters/desired/files"
@@ -105,10 +107,10 @@ func (s *scan) passedOver(ctx context.Context, file string) error {
 }
 
 // Wiring are entry points among the folders of a tree that has none of its own. They are kustomizations and charts which have to do with
-// some files, and make something that Flux, Argo CD or another controller installs from. A chart is one with its own values, and
-// one more with each file of values beside them.
+// some files, and make something that Flux, Argo CD or another controller installs from. Those count, too, that give a program the right to make
+// CRDs. A chart is one with its own values, and one more with each file of values beside them.
 func Wiring(tree *repository.Tree, changed []string) ([]string, error) {
-	return wiring(tree, changed, installsSomething)
+	return wiring(tree, changed, mayBring)
 }
 
 // Unfollowed are the same beside entry points that were found. These do not lead to them, so what makes CRDs or takes something from elsewhere
@@ -148,12 +150,12 @@ func wiring(tree *repository.Tree, changed []string, counts func(file string) bo
 			return err
 		}
 		elsewhere := c.valuesFor(t, dir)
-		isTouched := c.touch(dir) || len(elsewhere) > 0
-		if !isTouched || !brings(dir) {
+		isTouched := c.touch(dir) || c.strays && !t.Reads.Has(file) && leads(dir)
+		if !isTouched && len(elsewhere) == 0 || !brings(dir) {
 			return nil
 		}
 		short = filepath.ToSlash(short)
-		if c.touch(dir) {
+		if isTouched {
 			found = append(found, short)
 			for _, values := range valuesBeside(dir) {
 				found = append(found, helm.EntryOf(short, filepath.Base(values)))
@@ -165,6 +167,20 @@ func wiring(tree *repository.Tree, changed []string, counts func(file string) bo
 		return nil
 	})
 	return found, err
+}
+
+// leads reports whether templates of a chart make what Flux or Argo CD applies, and cannot be read as they lie there, or not what that takes. Which
+// files of values it takes shows once they are rendered.
+func leads(chart string) bool {
+	return slices.ContainsFunc(files.In(filepath.Join(chart, "templates")), func(file string) bool {
+		content, err := render.ReadRegular(file)
+		if err != nil || !detect.Tool.Match(content) || !detect.MayDeliver(content) {
+			return false
+		}
+		read, err := render.Stream(file, bytes.NewReader(content))
+		isOpen := func(source delivery.Source) bool { return strings.Contains(source.Path, "{{") }
+		return err != nil || slices.ContainsFunc(read.Objects, func(o *delivery.Object) bool { return slices.ContainsFunc(delivery.SourcesOf(o), isOpen) })
+	})
 }
 
 // wiredKustomizations are those of some folders that none of the others is built of, if they make something that is installed.
@@ -183,26 +199,23 @@ func wiredKustomizations(t *files.Tree, folders []string, counts func(file strin
 	return found
 }
 
-// installsSomething reports whether a file may hold an object of Flux, Argo CD or something else that installs.
-func installsSomething(file string) bool {
-	content, err := render.ReadRegular(file)
-	return err == nil && (detect.Tool.Match(content) || detect.Installer.Match(content) || detect.Subscribes(content))
-}
-
 // changes are files that are not as they were, and the folders around them.
 type changes struct {
 	root           string
 	files, folders map[string]bool
 	values         map[string][]string // the keys of those that may be files of values
+	strays         bool                // some of these are in no chart, or have to do with one only where they are there
 }
 
 func touching(t *files.Tree, changed []string) changes {
-	c := changes{t.Root, map[string]bool{}, map[string]bool{}, map[string][]string{}}
+	c := changes{root: t.Root, files: map[string]bool{}, folders: map[string]bool{}, values: map[string][]string{}}
 	for _, file := range changed {
 		c.files[file] = true
 		if keys := valueKeys(t, file); len(keys) > 0 {
 			c.values[file] = keys
+			c.strays = c.strays || t.ChartAround(filepath.Dir(file)) == ""
 		}
+		c.strays = c.strays || IsValues(filepath.Base(file)) && !files.Has(t.Root, t.Relative(file))
 		for dir := filepath.Dir(file); files.Inside(dir, t.Root) && !c.folders[dir]; dir = filepath.Dir(dir) {
 			c.folders[dir] = true
 		}
