@@ -90,8 +90,8 @@ func (f *follower) entryPath(entry string) string {
 // failedEntry is the unit of a folder that is no entry point, perhaps, and cannot be built as one.
 func (f *follower) failedEntry(entry string, err error) *delivery.Unit {
 	unit := &delivery.Unit{Name: f.cluster.Name, Err: err}
-	f.madeOf(f.hiddenOf(unit), []string{f.entryPath(entry)}, f.decidesNothingIn(f.entryPath(entry)))
 	f.hiddenOf(unit).failed = true
+	f.hideOnce(unit, f.entryPath(entry))
 	return unit
 }
 

@@ -24,8 +24,18 @@ func (f *follower) failed(u *delivery.Unit, dir string) {
 		return
 	}
 	f.hiddenOf(u).failed = true
-	f.madeOf(f.hiddenOf(u), []string{dir}, f.decidesNothingIn(dir))
-	f.widenIfLeading(f.hiddenOf(u), dir)
+	f.hideOnce(u, dir)
+}
+
+// hideOnce adds what a folder of a unit is made of as soon as all units are there: another one may give rights to the programs in it.
+func (f *follower) hideOnce(u *delivery.Unit, dir string) {
+	h := f.hiddenOf(u)
+	h.late = append(h.late, func() {
+		f.hideMade(u, dir, f.decidesNothingIn(dir))
+		if u.Err == nil || u.By != nil { // of what is no entry point, perhaps, nothing shows where it leads
+			f.widenIfLeading(h, dir)
+		}
+	})
 }
 
 // decidesNothingIn is decidesNothing of manifests in a folder. Beside a role that makes CRDs, programs decide, too: those that a binding gives it to,
@@ -47,7 +57,7 @@ func (f *follower) decidesNothingIn(dir string) func(*delivery.Object) bool {
 	}
 	r := rights.Of(f.cluster, read...)
 	return func(object *delivery.Object) bool {
-		return decidesNothing(object) && !mayMakeCRDs(object, r, grants)
+		return decidesNothing(object) && !mayMakeCRDs(object, r, grants) && !rights.MakesCRDs(object)
 	}
 }
 
@@ -55,7 +65,10 @@ func (f *follower) decidesNothingIn(dir string) func(*delivery.Object) bool {
 func mayMakeCRDs(object *delivery.Object, r *rights.Rights, granted bool) bool {
 	for _, value := range crdschema.Each(object.Object) {
 		content, _ := value.(map[string]any)
-		if content["containers"] != nil && (granted && r.AreNone() || r.RoleOf("", accountOf(delivery.Wrap(content)), true) != "") {
+		if content["containers"] == nil {
+			continue
+		}
+		if role, _ := r.RoleOf("", accountOf(delivery.Wrap(content)), true); role != "" || granted && r.AreNone() {
 			return true
 		}
 	}

@@ -37,6 +37,8 @@ type hidden struct {
 	folders []string
 	// failed: the files are those of a unit that could not be built.
 	failed bool
+	// late adds what takes all units to know.
+	late []func()
 }
 
 // hiddenOf is what is known so far, to be added to.

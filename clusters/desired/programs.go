@@ -36,12 +36,13 @@ func (f *follower) program(r *rights.Rights, object *delivery.Object, u *deliver
 			continue
 		}
 		ends := pod.Text("restartPolicy")
-		role := r.RoleOf(namespace, accountOf(pod), ends == "Never" || ends == "OnFailure")
+		role, may := r.RoleOf(namespace, accountOf(pod), ends == "Never" || ends == "OnFailure")
 		if role == "" {
 			continue
 		}
 		p := f.newFingerprint()
 		p.objects[object.Unstructured] = true // what takes from a Secret of its own name does not make it
+		p.Write("may", strings.Join(may, "\n"))
 		p.Write("runs", fmt.Sprint(object.Field("spec", "replicas") != int64(0)))
 		for _, container := range append(pod.Entries("initContainers"), containers...) {
 			for _, says := range []string{"image", "command", "args", "env", "envFrom"} {

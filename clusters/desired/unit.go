@@ -71,8 +71,7 @@ func (f *follower) hide(u *delivery.Unit, dir string, err error) bool {
 		return false
 	}
 	u.Unseen = why
-	f.hideMade(u, dir, decidesNothing)
-	f.widenIfLeading(f.hiddenOf(u), dir)
+	f.hideOnce(u, dir)
 	return true
 }
 

@@ -22,13 +22,17 @@ import (
 func (f *follower) findUnseen(ctx context.Context) {
 	defer f.findSubmodules(ctx) // what is not seen may be built of them, too
 	for _, u := range f.cluster.Units {
-		if u.Unseen != "" {
-			h := f.hiddenOf(u)
+		h := f.hiddenOf(u)
+		for _, add := range h.late {
+			add()
+		}
+		if u.Unseen != "" || h.failed {
 			h.inputs, h.lent = u.Inputs, f.lentTo(u)
+		}
+		if u.Unseen != "" {
 			f.unseen(ctx, f.unseenUnit(u), u.Parent, *h)
 		}
-		if h := f.hidden[u]; h != nil && h.failed {
-			h.inputs, h.lent = u.Inputs, f.lentTo(u)
+		if h.failed {
 			u.MadeOf = f.fingerprint(delivery.Unseen{By: f.unseenUnit(u).By}, u.Parent, *h)
 		}
 		for _, object := range u.Objects {

@@ -3,6 +3,7 @@
 package rights
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -29,13 +30,15 @@ type Rights struct {
 type grant struct {
 	subject *delivery.Object
 	role    string
+	// may is what it may do with CRDs by name.
+	may []string
 	// all: it may do all with all objects. That is no sign of a program that makes CRDs: those that deliver and those that look have it, too.
 	all bool
 }
 
 // Of are the rights to make CRDs in a cluster, and among some more objects.
 func Of(c *delivery.Cluster, more ...*delivery.Object) *Rights {
-	explicit, all := map[string]bool{}, map[string]bool{"cluster-admin": true}
+	explicit, all := map[string][]string{}, map[string]bool{"cluster-admin": true}
 	var objects, roles, bindings []*delivery.Object
 	for _, object := range c.Objects() {
 		objects = append(objects, object)
@@ -50,18 +53,18 @@ func Of(c *delivery.Cluster, more ...*delivery.Object) *Rights {
 	}
 	for _, role := range roles {
 		for _, part := range append(aggregated(role, roles), role) {
-			explicit[role.GetName()] = explicit[role.GetName()] || slices.ContainsFunc(part.Entries("rules"), makesCRDs)
+			explicit[role.GetName()] = append(explicit[role.GetName()], mayDo(part)...)
 			all[role.GetName()] = all[role.GetName()] || slices.ContainsFunc(part.Entries("rules"), doesAll)
 		}
 	}
 	r := &Rights{}
 	for _, binding := range bindings {
 		role := binding.Text("roleRef", "name")
-		if !explicit[role] && !all[role] {
+		if len(explicit[role]) == 0 && !all[role] {
 			continue
 		}
 		for _, subject := range binding.Entries("subjects") {
-			r.granted = append(r.granted, grant{subject: subject, role: role, all: !explicit[role]})
+			r.granted = append(r.granted, grant{subject, role, explicit[role], len(explicit[role]) == 0})
 		}
 	}
 	return r
@@ -86,12 +89,32 @@ func aggregated(role *delivery.Object, all []*delivery.Object) (parts []*deliver
 	return parts
 }
 
-// makesCRDs is for a rule about CRDs, by name. To change those that are there is not enough: webhooks have that for their certificates.
-func makesCRDs(rule *delivery.Object) bool {
+// MakesCRDs is for a ClusterRole about CRDs, by name.
+func MakesCRDs(object *delivery.Object) bool {
+	return object.Is(group, "ClusterRole") && len(mayDo(object)) > 0
+}
+
+// mayDo is what a ClusterRole lets do with CRDs that it names, apart from reading. It is nothing if all is to change those that are there: webhooks have
+// that for their certificates.
+func mayDo(role *delivery.Object) (may []string) {
+	rules := slices.DeleteFunc(role.Entries("rules"), func(rule *delivery.Object) bool { return !isAboutCRDs(rule) })
+	if !slices.ContainsFunc(rules, makes) {
+		return nil
+	}
+	for _, rule := range rules {
+		for _, verb := range rule.Texts("verbs") {
+			if !slices.Contains([]string{"get", "list", "watch"}, verb) {
+				may = append(may, verb+" "+strings.Join(rule.Texts("resourceNames"), " "))
+			}
+		}
+	}
+	return may
+}
+
+func isAboutCRDs(rule *delivery.Object) bool {
 	groups, resources := rule.Texts("apiGroups"), rule.Texts("resources")
-	isAbout := slices.Contains(groups, crdGroup) && (slices.Contains(resources, resource) || slices.Contains(resources, "*")) ||
+	return slices.Contains(groups, crdGroup) && (slices.Contains(resources, resource) || slices.Contains(resources, "*")) ||
 		slices.Contains(groups, "*") && slices.Contains(resources, resource)
-	return isAbout && makes(rule)
 }
 
 // doesAll is for a rule about all objects.
@@ -109,15 +132,16 @@ func makes(rule *delivery.Object) bool {
 // AreNone reports whether no program is known to have any.
 func (r *Rights) AreNone() bool { return len(r.granted) == 0 }
 
-// RoleOf is the ClusterRole by which a program may make CRDs, empty if none is known. An empty namespace is any. EndsByItself: a Job has no
-// other use for the right to do all.
-func (r *Rights) RoleOf(namespace, account string, endsByItself bool) string {
+// RoleOf is the ClusterRole by which a program may make CRDs, empty if none is known, and what it may do with CRDs by this one and others. An empty
+// namespace is any. EndsByItself: a Job has no other use for the right to do all.
+func (r *Rights) RoleOf(namespace, account string, endsByItself bool) (role string, may []string) {
 	for _, g := range r.granted {
 		if (!g.all || endsByItself) && isFor(g.subject, namespace, account) {
-			return g.role
+			role, may = cmp.Or(role, g.role), append(may, g.may...)
 		}
 	}
-	return ""
+	slices.Sort(may)
+	return role, slices.Compact(may)
 }
 
 func isFor(subject *delivery.Object, namespace, account string) bool {

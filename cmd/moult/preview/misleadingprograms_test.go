@@ -36,7 +36,20 @@ var misleadingPrograms = map[string]overlooked{
 	"all accounts of a namespace":                  inHub(anOperator + strings.Replace(mayMakeCRDs, "{kind: ServiceAccount, name: o, namespace: o}", "{kind: Group, name: 'system:serviceaccounts:o'}", 1)),
 	"a Job that may do all": inHub(strings.NewReplacer("apps/v1", "batch/v1", "Deployment", "Job", "{serviceAccountName", "{restartPolicy: Never, serviceAccountName").Replace(anOperator) +
 		strings.Replace(aBinding, "{kind: ClusterRole, name: o}", "{kind: ClusterRole, name: cluster-admin}", 1)),
-	"an operator that gets the right": {common: files{"hub/o.yaml": anOperator}, base: files{"hub/r.yaml": aConfigMap}, head: files{"hub/r.yaml": mayMakeCRDs}, entry: "hub"},
+	"an operator that gets the right":       {common: files{"hub/o.yaml": anOperator}, base: files{"hub/r.yaml": aConfigMap}, head: files{"hub/r.yaml": mayMakeCRDs}, entry: "hub"},
+	"an operator that may change CRDs, too": {common: files{"hub/o.yaml": anOperator}, base: files{"hub/r.yaml": mayMakeCRDs}, head: files{"hub/r.yaml": strings.Replace(mayMakeCRDs, "create]", "create, update]", 1)}, entry: "hub"},
+	"the same by a second role":             {common: files{"hub/o.yaml": anOperator + mayMakeCRDs}, base: files{"hub/r.yaml": aConfigMap}, head: files{"hub/r.yaml": strings.NewReplacer("{name: o}", "{name: p}", "ClusterRole, name: o", "ClusterRole, name: p", "create]", "delete]").Replace(mayMakeCRDs)}, entry: "hub"},
+	"the same in a folder that fails": {
+		common: files{"clusters/a/k.yaml": fluxTo("./hub", ""), "hub/o.yaml": anOperator, "hub/kustomization.yaml": "resources: [o.yaml, r.yaml, none.yaml]\n"},
+		base:   files{"hub/r.yaml": mayMakeCRDs}, head: files{"hub/r.yaml": strings.Replace(mayMakeCRDs, "create]", "create, update]", 1)},
+	},
+	"an operator beside what is encrypted": bump("hub/o.yaml", anOperator, files{
+		"clusters/a/k.yaml": fluxTo("./hub", ""), "hub/kustomization.yaml": "resources: [o.yaml, r.yaml, s.yaml]\n", "hub/r.yaml": mayMakeCRDs, "hub/s.yaml": "\x00GITCRYPT\x00",
+	}),
+	"an operator in a folder that fails, with rights of another": bump("hub/o.yaml", anOperator, files{
+		"clusters/a/k.yaml": fluxTo("./hub", ""), "clusters/a/r.yaml": strings.Replace(fluxTo("./rights", ""), "name: crds", "name: rights", 1), "rights/r.yaml": mayMakeCRDs, "hub/kustomization.yaml": "resources: [o.yaml, none.yaml]\n",
+	}),
+	"an operator of a folder that another takes": bump("hub/o.yaml", anOperator+mayMakeCRDs, files{"hub/kustomization.yaml": "resources: [o.yaml]\n", "over/kustomization.yaml": "resources: [../hub]\n"}),
 	"an operator of a chart": {
 		common: files{"c/Chart.yaml": chartC, "c/templates/o.yaml": strings.Replace(anOperator, "1.0.0", "{{ .Values.v }}", 1) + mayMakeCRDs, "apps/a.yaml": ofArgoCD("")["apps/a.yaml"]},
 		base:   files{"c/values.yaml": "v: 1.0.0\n"}, head: files{"c/values.yaml": "v: 2.0.0\n"},
@@ -65,6 +78,7 @@ func TestMostProgramsMakeNoCRDs(t *testing.T) {
 		"no right at all":          inHub(anOperator),
 		"the right of another":     inHub(anOperator + strings.Replace(mayMakeCRDs, "name: o, namespace: o", "name: p, namespace: o", 1)),
 		"in another namespace":     inHub(anOperator + strings.Replace(mayMakeCRDs, "name: o, namespace: o", "name: o, namespace: p", 1)),
+		"to read more":             {common: files{"hub/o.yaml": anOperator}, base: files{"hub/r.yaml": mayMakeCRDs}, head: files{"hub/r.yaml": strings.Replace(mayMakeCRDs, "create]", "create, list]", 1)}, entry: "hub"},
 		"the right to change some": inHub(anOperator + strings.Replace(mayMakeCRDs, "create", "update", 1)),
 		"the right to do all":      inHub(anOperator + strings.Replace(aBinding, "{kind: ClusterRole, name: o}", "{kind: ClusterRole, name: cluster-admin}", 1)),
 		"a label beside a Secret of the program's own name": inHub(strings.NewReplacer("apps/v1", "example.com/v1", "Deployment", "Set", "namespace: o}", "namespace: o, labels: {v: 1.0.0}}", "o:1.0.0", "o", "containers:", "volumes: [{secret: {secretName: o}}], containers:").
