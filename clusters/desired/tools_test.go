@@ -150,6 +150,7 @@ func TestSourcesTellWhatIsInThisRepository(t *testing.T) {
 		"another address, and no ours":    {git("other", "ssh://git@example.com/o/other", "branch: main"), here + "other}", "", ""},
 		"a tag":                           {git("flux-system", "ssh://git@example.com/o/r", "tag: v1"), here + "flux-system}", "", "Pinned info"},
 		"a range of versions":             {git("flux-system", "ssh://git@example.com/o/r", "semver: '>=1'"), here + "flux-system}", "", "Pinned info"},
+		"another's of the same name":      {strings.Replace(git("flux-system", "ssh://git@example.com/o/other", "branch: main"), "namespace: flux-system", "namespace: x", 1) + git("flux-system", "ssh://git@example.com/o/r", "branch: main"), here + "flux-system}", "", ""},
 		"of the same name, in another ns": {git("flux-system", "ssh://git@example.com/o/r", "tag: v1"), here + "flux-system, namespace: x}", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,21 +9,22 @@ import (
 	"sync"
 )
 
-// forReading are names of folders from which no cluster gets anything.
-var forReading = []string{"doc", "docs", "example", "examples", "sample", "samples", "test", "tests", "testdata", "e2e", "vendor", "node_modules"}
+// forReading are names of folders from which no cluster gets anything, and so are forTests.
+var (
+	forReading = []string{"doc", "docs", "example", "examples", "sample", "samples"}
+	forTests   = []string{"test", "tests", "e2e"}
+)
 
-// IsForReading is for such a folder. An environment may have such a name, too: in a folder for these, or if it is called test, beside others.
+// IsForReading is for such a folder. An environment may have such a name, too: in a folder for these, or if it is called test or e2e, beside others.
 func IsForReading(dir string) bool {
-	name := filepath.Base(dir)
-	switch {
-	case !slices.Contains(forReading, name):
-		return false
-	case name == "test" || name == "tests":
+	switch name := filepath.Base(dir); {
+	case slices.Contains(forTests, name):
 		return !isEnvironment(dir)
-	case name == "e2e" || name == "example" || name == "sample":
+	case slices.Contains(forReading, name):
 		return !slices.Contains(environments, filepath.Base(filepath.Dir(dir)))
+	default:
+		return slices.Contains(notApplied, name)
 	}
-	return true
 }
 
 var (

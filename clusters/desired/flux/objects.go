@@ -52,7 +52,7 @@ func (o Objects) SourceIsHere(from delivery.Reference) (elsewhere, pinned string
 	if source == nil {
 		return "", ""
 	}
-	if ours := o.Source("GitRepository", delivery.Reference{Name: "flux-system"}); ours != nil && network.Normal(source.Text("spec", "url")) != network.Normal(ours.Text("spec", "url")) {
+	if ours := o.Source("GitRepository", delivery.Reference{Name: "flux-system", Namespace: "flux-system"}); ours != nil && network.Normal(source.Text("spec", "url")) != network.Normal(ours.Text("spec", "url")) {
 		return fmt.Sprintf("it comes from another repository, %s (GitRepository %s)", source.Text("spec", "url"), from.Name), ""
 	}
 	for _, how := range []string{"commit", "tag", "semver"} {
