@@ -72,8 +72,16 @@ var (
 
 // GrantsCRDs reports whether a file may give a program the right to make CRDs.
 func GrantsCRDs(content []byte) bool {
-	return bytes.Contains(content, []byte("customresourcedefinitions")) || bytes.Contains(content, []byte("cluster-admin"))
+	names := func(content []byte) bool { return bytes.Contains(content, []byte("customresourcedefinitions")) }
+	return bytes.Contains(content, []byte("cluster-admin")) || names(content) && names(looking.ReplaceAll(content, nil))
 }
+
+// looking finds a rule about CRDs with no verb that makes or deletes some, in YAML or JSON.
+var looking = func() *regexp.Regexp {
+	const verb = `["']?(?:get|list|watch|update|patch)["']?`
+	const ends = `[ \t]*(?:\s*\z|\n[^\s-]|\n---|\n\s*(?:-\s*)?["']?\w+["']?\s*:)`
+	return regexp.MustCompile(`customresourcedefinitions[^:{}]*?(?:\n[ \t]+|,\s*)["']?verbs["']?\s*:\s*(?:\[(?:\s*` + verb + `\s*,?)+\s*\]|(?:\s*-\s*` + verb + `)+` + ends + `)`)
+}()
 
 // YAML finds by its name a file of YAML, or a template of one.
 var YAML = regexp.MustCompile(`\.ya?ml(?:\.j2)?$`)

@@ -81,6 +81,11 @@ func TestMostProgramsMakeNoCRDs(t *testing.T) {
 		"to read more":             {common: files{"hub/o.yaml": anOperator}, base: files{"hub/r.yaml": mayMakeCRDs}, head: files{"hub/r.yaml": strings.Replace(mayMakeCRDs, "create]", "create, list]", 1)}, entry: "hub"},
 		"the right to change some": inHub(anOperator + strings.Replace(mayMakeCRDs, "create", "update", 1)),
 		"the right to do all":      inHub(anOperator + strings.Replace(aBinding, "{kind: ClusterRole, name: o}", "{kind: ClusterRole, name: cluster-admin}", 1)),
+		"a chart of one that looks at CRDs": bump("c/values.yaml", "v: 1.0.0\n", files{
+			"c/Chart.yaml":        chartC + "dependencies: [{name: d, version: 1.2.3, repository: 'https://charts.invalid'}]\n",
+			"c/templates/r.yaml":  "{{ if .Values.v }}\n" + strings.Replace(aRole, "[get, create]", "[get, list]", 1) + "{{ end }}\n",
+			"c/templates/r2.yaml": "{{ if .Values.v }}\n" + strings.NewReplacer("[{apiG", "\n- {apiG", "[get, create]}]", "[get]}\n- apiGroups: [apiextensions.k8s.io]\n  resources:\n  - customresourcedefinitions\n  verbs:\n  - watch\n  - \"patch\"").Replace(aRole) + "{{ end }}\n",
+		}),
 		"a label beside a Secret of the program's own name": inHub(strings.NewReplacer("apps/v1", "example.com/v1", "Deployment", "Set", "namespace: o}", "namespace: o, labels: {v: 1.0.0}}", "o:1.0.0", "o", "containers:", "volumes: [{secret: {secretName: o}}], containers:").
 			Replace(anOperator) + mayMakeCRDs),
 		"a Composition of buckets": bump("hub/x.yaml", "apiVersion: example.com/v1\nkind: XMonitoring\nmetadata: {name: x}\nspec: {version: 1.0.0}\n", files{
