@@ -3,6 +3,7 @@ package converters_test
 import (
 	"context"
 	"crypto/tls"
+	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -123,6 +124,43 @@ func TestAWebhookThatIsLateIsAskedNoMore(t *testing.T) {
 	calls := hook.Calls()
 	g.Expect(ask()).To(MatchError(ContainSubstring("is asked no more")))
 	g.Expect(hook.Calls()).To(Equal(calls))
+}
+
+// What is asked about is held as long as the request is under way, so that is no longer than somebody waits. It says nothing about the webhook.
+func TestARequestEndsWithThoseWhoWaitForIt(t *testing.T) {
+	g := NewWithT(t)
+	hook := webhooks.Converting(t)
+	c, err := converters.Webhooks{}.For(widgets(hook.URL(), hook.CABundle()))
+	g.Expect(err).NotTo(HaveOccurred())
+	ask := func(patience time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		_, err := c.Convert(ctx, []map[string]any{widget("a")}, "example.com/v1")
+		return err
+	}
+	hook.Slow(time.Minute)
+	for range 5 {
+		g.Expect(ask(100 * time.Millisecond)).To(HaveField("Fault", conversion.FaultUnreachable))
+	}
+	g.Expect(hook.Heal()).To(Succeed())
+	g.Expect(ask(10 * time.Second)).To(Succeed())
+}
+
+// The API server's code waits for as long as an answer says, and asks again.
+func TestAWebhookDoesNotSayWhenItIsAskedAgain(t *testing.T) {
+	g, calls := NewWithT(t), atomic.Int64{}
+	busy := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		calls.Add(1)
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	t.Cleanup(busy.Close)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: busy.Certificate().Raw})
+	c, err := converters.Webhooks{}.For(widgets(busy.URL, ca))
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = c.Convert(t.Context(), []map[string]any{widget("a")}, "example.com/v1")
+	g.Expect(err).To(MatchError(ContainSubstring("it answers 503")))
+	g.Expect(calls.Load()).To(BeEquivalentTo(1))
 }
 
 // A webhook is somebody else's program, and does not end the one that asks it.

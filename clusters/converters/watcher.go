@@ -27,6 +27,13 @@ type watcher struct {
 func (w *watcher) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(request.Context(), w.timeout)
 	defer cancel()
+	go func(ends <-chan struct{}) { // the API server's code has a context of its own
+		select {
+		case <-ends:
+			cancel()
+		case <-ctx.Done():
+		}
+	}(w.asker.ends)
 	response, body, err := w.answer(request.WithContext(ctx))
 	ended := utilnet.IsProbableEOF(err)
 	if ended && request.GetBody != nil { // a connection that was kept has been closed meanwhile
@@ -34,6 +41,9 @@ func (w *watcher) RoundTrip(request *http.Request) (*http.Response, error) {
 		if again.Body, err = request.GetBody(); err == nil {
 			response, body, err = w.answer(again)
 		}
+	}
+	if response != nil {
+		response.Header.Del("Retry-After") // for which the API server's code would wait, however long that is
 	}
 	if err == nil { // a server that sees its client go may still answer something, and net/http takes it
 		err = ctx.Err()

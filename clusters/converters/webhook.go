@@ -13,9 +13,9 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiserver "k8s.io/apiextensions-apiserver/pkg/apiserver/conversion"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -56,7 +56,7 @@ func (w Webhooks) For(crd *apiextensionsv1.CustomResourceDefinition) (conversion
 	if err != nil {
 		return nil, err
 	}
-	c := &converter{kind: crd.Spec.Names.Kind, clock: clock.RealClock{}}
+	c := &converter{kind: crd.Spec.Names.Kind, clock: clock.RealClock{}, one: semaphore.NewWeighted(1)}
 	services := w.Services
 	if services == nil {
 		services = webhook.NewDefaultServiceResolver()
@@ -150,11 +150,12 @@ type converter struct {
 	converter runtime.ObjectConvertor
 	clock     clock.Clock
 
-	mu      sync.Mutex
-	noted   *unanswered // by the request that is under way
-	room    int64       // for the answer to it, in bytes of memory
-	silence int         // requests in a row that got no answer
-	wasHere bool        // it has answered, or taken a request
+	one     *semaphore.Weighted // for what follows
+	noted   *unanswered         // by the request that is under way
+	room    int64               // for the answer to it, in bytes of memory
+	ends    <-chan struct{}     // those who ask wait no more
+	silence int                 // requests in a row that got no answer
+	wasHere bool                // it has answered, or taken a request
 }
 
 // unanswered is what is wrong with an answer, and whether the webhook has ended with the request.
@@ -199,39 +200,26 @@ func (c *converter) Convert(ctx context.Context, objects []map[string]any, apiVe
 	return all, nil
 }
 
-// ask leaves the API server's code behind when the context ends: that code has no context of its own, and a timeout.
+// ask asks again where the webhook has ended meanwhile: what has ended it twice is not asked a third time. It holds what it asks about until the
+// request has ended, and that ends with the context.
 func (c *converter) ask(ctx context.Context, in runtime.Object, gv schema.GroupVersion) (runtime.Object, error) {
-	type answer struct {
-		out runtime.Object
-		err error
+	if err := c.one.Acquire(ctx, 1); err != nil {
+		return nil, conversion.Failure{Fault: conversion.FaultUnreachable, Says: err.Error()}
 	}
-	answered := make(chan answer, 1)
-	go func() {
-		out, err := c.askNow(ctx, in, gv)
-		answered <- answer{out, err}
-	}()
-	select {
-	case a := <-answered:
-		return a.out, a.err
-	case <-ctx.Done():
-		return nil, conversion.Failure{Fault: conversion.FaultUnreachable, Says: ctx.Err().Error()}
-	}
-}
-
-// askNow asks again where the webhook has ended meanwhile: what has ended it twice is not asked a third time.
-func (c *converter) askNow(ctx context.Context, in runtime.Object, gv schema.GroupVersion) (runtime.Object, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.one.Release(1)
 	if c.silence >= patience {
 		return nil, conversion.Failure{Fault: conversion.FaultUnreachable, Says: fmt.Sprintf("it has not answered %d times in a row, and is asked no more", patience)}
 	}
-	c.room = conversion.Room(ctx)
+	c.room, c.ends = conversion.Room(ctx), ctx.Done()
 	deaths := 0
 	for pause := firstPause; ; pause *= 2 {
 		out, failure := c.askOnce(in, gv)
 		if failure == nil {
 			c.silence, c.wasHere = 0, true
 			return out, nil
+		}
+		if err := ctx.Err(); err != nil { // that says nothing about the webhook
+			return nil, conversion.Failure{Fault: conversion.FaultUnreachable, Says: err.Error()}
 		}
 		if failure.died {
 			deaths++
