@@ -72,7 +72,7 @@ func (w writers) after(outcome plan.Outcome, result rewrite.Result) writers {
 	maps.Copy(next.lookedThrough, w.lookedThrough)
 	if outcome.Failure == nil {
 		for _, version := range outcome.Moved() {
-			next.lookedThrough[version] = rewrite.LookedThrough{Began: outcome.Started, Left: outcome.Started.Add(-outcome.Quiet)}
+			next.lookedThrough[version] = rewrite.LookedThrough{Began: outcome.Started, Left: outcome.Started.Add(-outcome.Quiet[version])}
 		}
 	}
 	return next

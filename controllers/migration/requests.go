@@ -34,7 +34,7 @@ func (s *StateStore) Ask(crd string, asker types.NamespacedName, request plan.Re
 		s.asked[crd] = all
 	}
 	before, known := all.by[asker]
-	if known && slices.Equal(before.Versions, request.Versions) && before.Since.Equal(request.Since) && before.Every == request.Every && before.Quiet == request.Quiet {
+	if known && slices.Equal(before.Versions, request.Versions) && before.Since.Equal(request.Since) && before.Every == request.Every && maps.Equal(before.Quiet, request.Quiet) {
 		return
 	}
 	all.forget(before)
@@ -128,12 +128,15 @@ func (s *StateStore) removal(crd string, o plan.Observation, listed []string) pl
 	return plan.Removal{Versions: sets.List(has), Since: all.since, Every: all.every, Quiet: all.quiet(has)}
 }
 
-// quiet is how long all wait after a write who ask for versions that a CRD has.
-func (r *requests) quiet(has sets.Set[string]) (least time.Duration) {
-	isFirst := true
+// quiet is how long all who ask for a version wait after a write at it.
+func (r *requests) quiet(versions sets.Set[string]) map[string]time.Duration {
+	least, asked := map[string]time.Duration{}, sets.Set[string]{}
 	for _, request := range r.by {
-		if slices.ContainsFunc(request.Versions, has.Has) && (isFirst || request.Quiet < least) {
-			least, isFirst = request.Quiet, false
+		for _, v := range request.Versions {
+			if versions.Has(v) && (!asked.Has(v) || request.Quiet[v] < least[v]) {
+				least[v] = request.Quiet[v]
+				asked.Insert(v)
+			}
 		}
 	}
 	return least

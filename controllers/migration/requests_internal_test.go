@@ -38,19 +38,19 @@ func TestEntriesStayAsLongAsTheLeastPatientWaits(t *testing.T) {
 	s := NewStateStore()
 	o := plan.Observation{}
 	o.StorageVersion = "v1"
-	quiet := func() time.Duration {
+	quiet := func() map[string]time.Duration {
 		return s.removal("widgets.example.com", o, []string{"v1alpha1", "v1beta1", "v1"}).Quiet
 	}
-	ask := func(name string, quiet time.Duration, versions ...string) {
-		s.Ask("widgets.example.com", types.NamespacedName{Name: name}, plan.Removal{Versions: versions, Quiet: quiet})
+	ask := func(name string, quiet time.Duration, version string) {
+		s.Ask("widgets.example.com", types.NamespacedName{Name: name}, plan.Removal{Versions: []string{version}, Quiet: map[string]time.Duration{version: quiet}})
 	}
-	ask("of another version", 0, "v1alpha0")
 	ask("patient", 2*time.Hour, "v1alpha1")
-	g.Expect(quiet()).To(Equal(2 * time.Hour))
-	ask("less patient", time.Hour, "v1beta1")
-	g.Expect(quiet()).To(Equal(time.Hour))
-	ask("less patient", 0, "v1beta1")
-	g.Expect(quiet()).To(BeZero())
+	ask("of another version", 0, "v1beta1")
+	g.Expect(quiet()).To(HaveKeyWithValue("v1alpha1", 2*time.Hour))
+	ask("less patient", time.Hour, "v1alpha1")
+	g.Expect(quiet()).To(HaveKeyWithValue("v1alpha1", time.Hour))
+	ask("less patient", 0, "v1alpha1")
+	g.Expect(quiet()["v1alpha1"]).To(BeZero())
 	s.Withdraw("widgets.example.com", types.NamespacedName{Name: "less patient"})
-	g.Expect(quiet()).To(Equal(2 * time.Hour))
+	g.Expect(quiet()).To(HaveKeyWithValue("v1alpha1", 2*time.Hour))
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 
 	crds "github.com/moult-dev/moult/api/crd"
@@ -175,6 +176,7 @@ func progressOf(walk *rewrite.Walk) (counts plan.Counts, looking bool) {
 // startWalk walks over all objects in the background.
 func (r *Reconciler) startWalk(crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation, mode plan.Mode) {
 	walk := r.newWalk(crd, o, mode)
+	walk.Asked = sets.New(r.states.Asked(crd.Name)...)
 	walk.LookedThrough = r.states.lookedThrough(crd.Name, crd.UID)
 	walk.YieldSlot = r.walks.yieldSlot
 	walk.Moves = r.states.found(crd.Name).moved
@@ -183,7 +185,10 @@ func (r *Reconciler) startWalk(crd *apiextensionsv1.CustomResourceDefinition, o 
 
 func (r *Reconciler) carryOut(ctx context.Context, w *walking) (plan.Outcome, rewrite.Result, error) {
 	started := r.opts.Clock.Now()
-	w.walk.Ownership.Left = rewrite.Around(started, w.observed.Removal.Quiet)
+	w.walk.Ownership.Late = map[string]rewrite.Span{}
+	for version, quiet := range w.observed.Removal.Quiet {
+		w.walk.Ownership.Late[version] = rewrite.Around(started, quiet)
+	}
 	result, err := r.walk(ctx, w.crd, w.walk)
 	if ctx.Err() != nil {
 		return plan.Outcome{}, result, ctx.Err()

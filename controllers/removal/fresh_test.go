@@ -11,6 +11,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -273,4 +274,24 @@ func TestAWriteThatAnotherTeamsGateHasSeenCounts(t *testing.T) {
 			g.eventually("False StillWritten Reconciling")
 		})
 	}
+}
+
+func TestAWriteRightBeforeItsVersionLeavesCountsOnceItIsBack(t *testing.T) {
+	t.Parallel()
+	g, crd := widgets(t)
+	g.install(crd, 0)
+	g.Flip("v1")
+	g.moult()
+	g.Ask(quiet(time.Hour))
+	g.eventually("True SafeToRemove")
+	g.Eventually(func() error { return g.apply(cp.Config, 0, "v1alpha1", oldTool, map[string]any{"size": int64(1)}) }, soon).Should(Succeed())
+	g.Eventually(func() error { return builders.RemoveVersion(g.ctx, cp.Config, g.GR.String(), "v1alpha1") }, soon).Should(Succeed())
+	g.eventually("True AlreadyRemoved")
+	g.Eventually(g.versionsInManagedFields, soon).ShouldNot(HaveKey(g.GR.Group + "/v1alpha1"))
+	g.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
+		back := *crd.Spec.Versions[0].DeepCopy()
+		back.Name, back.Storage = "v1alpha1", false
+		crd.Spec.Versions = append(crd.Spec.Versions, back)
+	})
+	g.eventually("False StillWritten Reconciling")
 }

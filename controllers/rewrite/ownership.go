@@ -25,8 +25,8 @@ type Ownership struct {
 	Versions []string
 	// Leaving are versions that are to go; entries at them are moved too.
 	Leaving []string
-	// Left are entries that stay for now, since they show that somebody still writes.
-	Left Span
+	// Late is when entries at a version are from that stay for now, since they show that somebody still writes.
+	Late map[string]Span
 	// MayLose are versions of which ownership may be lost, because the CRD allows it.
 	MayLose []string
 	// Has reports whether the storage version's schema has a path. Fields that it
@@ -48,7 +48,9 @@ func (o Ownership) affects(entry metav1.ManagedFieldsEntry) bool {
 // stays reports whether an entry shows a write that is so late that somebody waits for more time to pass. It is the only thing that
 // remembers that write for certain. One from far in the future would stay for ever, and is moved.
 func (o Ownership) stays(entry metav1.ManagedFieldsEntry) bool {
-	return entry.Time != nil && entry.Time.After(o.Left.From) && entry.Time.Time.Before(o.Left.To)
+	version, _ := o.version(entry)
+	late := o.Late[version]
+	return o.leaving(entry) && entry.Time != nil && entry.Time.After(late.From) && entry.Time.Time.Before(late.To)
 }
 
 // lost reports whether an entry is at a version that the CRD no longer lists. Any

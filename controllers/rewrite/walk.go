@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 
 	"golang.org/x/sync/errgroup"
@@ -77,6 +78,8 @@ type Walk struct {
 	ProvedAfter string
 	// Moves, in a Check, are what the check before it has Moved.
 	Moves Moves
+	// Asked are the versions that somebody wants to go, whether the CRD lists them or not.
+	Asked sets.Set[string]
 	// LookedThrough is what an earlier walk has left at a version. No clock but our own is trusted where it need not be.
 	LookedThrough map[string]LookedThrough
 

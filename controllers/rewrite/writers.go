@@ -53,16 +53,15 @@ func latestFirst(a, b Writer) int {
 		strings.Compare(x.Subresource, y.Subresource), strings.Compare(x.Version, y.Version))
 }
 
-// noteWriters collects who wrote an object at a version that is to go.
+// noteWriters collects who wrote an object at a version that is to go, or has gone and may come back.
 func (w *Walk) noteWriters(item *metav1.PartialObjectMetadata) {
 	for _, entry := range item.ManagedFields {
-		if !w.Ownership.leaving(entry) {
-			continue
-		}
 		by := w.Ownership.manager(entry)
-		w.collector.wrote(Writer{
-			Manager: by, Objects: 1, Last: w.writtenAt(entry, by.Version), Object: types.NamespacedName{Namespace: item.Namespace, Name: item.Name},
-		})
+		if w.Ownership.leaving(entry) || w.Ownership.lost(entry) && w.Asked.Has(by.Version) {
+			w.collector.wrote(Writer{
+				Manager: by, Objects: 1, Last: w.writtenAt(entry, by.Version), Object: types.NamespacedName{Namespace: item.Namespace, Name: item.Name},
+			})
+		}
 	}
 }
 

@@ -130,7 +130,7 @@ func TestWhenAnEntryCountsAsWritten(t *testing.T) {
 }
 
 func TestAnEntryStaysAsLongAsItsWriteCounts(t *testing.T) {
-	o := Ownership{Group: "example.com", StorageVersion: "v1", Versions: []string{"v1alpha1", "v1"}, Leaving: []string{"v1alpha1"}, Left: Around(late, time.Hour)}
+	o := Ownership{Group: "example.com", StorageVersion: "v1", Versions: []string{"v1alpha1", "v1"}, Leaving: []string{"v1alpha1"}, Late: map[string]Span{"v1alpha1": Around(late, time.Hour)}}
 	at := func(after time.Duration) *metav1.Time { return &metav1.Time{Time: late.Add(after)} }
 	for name, c := range map[string]struct {
 		time    *metav1.Time
@@ -149,4 +149,21 @@ func TestAnEntryStaysAsLongAsItsWriteCounts(t *testing.T) {
 			NewWithT(t).Expect(o.affects(metav1.ManagedFieldsEntry{APIVersion: "example.com/" + c.version, Time: c.time})).To(Equal(c.moves))
 		})
 	}
+}
+
+// What is moved is late, too, and does not stay: the manager's other entry takes it in.
+func TestALateEntryThatIsMovedIsMerged(t *testing.T) {
+	g := NewWithT(t)
+	span := Around(late, time.Hour)
+	o := Ownership{
+		Group: "example.com", StorageVersion: "v1", Versions: []string{"v1beta1", "v1"}, Leaving: []string{"v1beta1"},
+		Late: map[string]Span{"v1alpha1": span, "v1beta1": span, "v1": span},
+	}
+	entry := func(version, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: "w", Operation: "Update", APIVersion: "example.com/" + version, Time: &metav1.Time{Time: late}, FieldsV1: metav1.NewFieldsV1(fields)}
+	}
+	color, size, stays := entry("v1", `{"f:spec":{"f:color":{}}}`), entry("v1alpha1", `{"f:spec":{"f:size":{}}}`), entry("v1beta1", `{"f:spec":{"f:form":{}}}`)
+	moved, err := o.Move([]metav1.ManagedFieldsEntry{color, size, stays})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(moved).To(Equal([]metav1.ManagedFieldsEntry{entry("v1", `{"f:spec":{"f:color":{},"f:size":{}}}`), stays}))
 }

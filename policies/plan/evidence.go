@@ -94,8 +94,8 @@ type Outcome struct {
 	// and Started is when it began.
 	Leaving []string
 	Started time.Time
-	// Quiet is how old an entry was at most that was left because it shows a write.
-	Quiet time.Duration
+	// Quiet is how old an entry at each was at most that was left because it shows a write.
+	Quiet map[string]time.Duration
 	// Waiting are those of them that entries were left at, because a manager would
 	// lose ownership, and MayLose those at which it might have.
 	Waiting []string

@@ -47,8 +47,9 @@ type Removal struct {
 	Since time.Time
 	// Every is how often they are looked for again; 0 for once.
 	Every time.Duration
-	// Quiet is how long all who ask wait after a write: until then, its entry stays where it shows the write. 0 if one does not wait.
-	Quiet time.Duration
+	// Quiet is how long all who ask for a version wait after a write at it: until then, its entry stays where it shows the write. 0 if one does
+	// not wait.
+	Quiet map[string]time.Duration
 }
 
 // Left stands for versions that have left a CRD, or were never there. An entry of

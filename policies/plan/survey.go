@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -11,8 +12,8 @@ import (
 type Surveyed struct {
 	// Versions that no object's managedFields named when the survey ended.
 	Versions []string
-	// Quiet is how old an entry was at most that was left because it shows a write for which all wait who asked then.
-	Quiet time.Duration
+	// Quiet is how old an entry at a version was at most that was left because it shows a write, since all wait who asked then.
+	Quiet map[string]time.Duration
 	// At is when the walk began: an entry written later may have been missed.
 	At time.Time
 	// Tried is when the last survey that has ended began, whether it succeeded or not.
@@ -32,7 +33,8 @@ func (s Surveyed) Covers(r Removal) bool {
 	if len(r.Versions) == 0 {
 		return true
 	}
-	return !s.At.Before(r.Since) && s.Quiet <= r.Quiet && sets.New(s.Versions...).HasAll(r.Versions...) // tenants may name many
+	left := func(version string) bool { return s.Quiet[version] > r.Quiet[version] }
+	return !s.At.Before(r.Since) && !slices.ContainsFunc(r.Versions, left) && sets.New(s.Versions...).HasAll(r.Versions...) // tenants may name many
 }
 
 // due is when the next survey is to begin, false if none is. One survey answers

@@ -40,12 +40,16 @@ func (s Situation) quietFrom() time.Time {
 	return last.Add(s.Removal.QuietPeriod.Duration)
 }
 
-// Quiet is how long the gate waits after a write at one of the versions.
-func (s Situation) Quiet() time.Duration {
+// Quiet is how long the gate waits after a write at each version.
+func (s Situation) Quiet() map[string]time.Duration {
 	if !s.requires(v1alpha1.Quiet) {
-		return 0
+		return nil
 	}
-	return s.Removal.QuietPeriod.Duration
+	quiet := map[string]time.Duration{}
+	for _, version := range s.Removal.Versions {
+		quiet[version] = s.Removal.QuietPeriod.Duration
+	}
+	return quiet
 }
 
 // landedBy is when the last write at one of the versions has landed, once none of
