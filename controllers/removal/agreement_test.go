@@ -83,7 +83,7 @@ func TestATenantsGateDoesNotAnswerForThePlatforms(t *testing.T) {
 
 	g.patch(`{"metadata":{"annotations":{"moult.dev/paused":"true"}}}`)
 	g.eventually("False Paused Reconciling")
-	g.Expect(g.says()).To(BeEmpty(), "it is taken back before the gate says that it is closed")
+	g.Eventually(g.says, soon).Should(BeEmpty(), "it is taken back")
 }
 
 // Who may create VersionRemovals in one namespace could forbid the platform to remove a version, for ever.

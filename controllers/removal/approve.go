@@ -31,9 +31,8 @@ func aboutCRD(name string) ctrl.Request {
 	return ctrl.Request{NamespacedName: types.NamespacedName{Name: name}}
 }
 
-// approve notes the answer to a VersionRemoval and brings the CRD up to date with it, before the answer is written. An
-// admission policy sees the CRD and nothing else. So a gate does not open before the policy lets the removal pass, and
-// does not say that it is closed while the policy still would. An answer that is as before changes nothing about the
+// approve notes the answer to a VersionRemoval and brings the CRD up to date with it. An admission policy sees the CRD and nothing else. So a
+// gate does not open before the policy lets the removal pass. It closes first, since a write of the CRD may take long. An answer that is as before changes nothing about the
 // CRD, so it costs the same however many there are.
 func (r *Reconciler) approve(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, removal *v1alpha1.VersionRemoval, v verdict.Verdict) error {
 	if crd == nil || !r.states.answered(removal, v.Proof) {
