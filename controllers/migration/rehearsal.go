@@ -23,7 +23,7 @@ const (
 	rehearsed = 50
 	// mostRehearsed is what objects may take that are asked about together, in bytes, and what each of the two answers may. So they are held
 	// four times at most, in a container of 256 MiB.
-	mostRehearsed = 40 << 20
+	mostRehearsed = 32 << 20
 )
 
 // rehearsal asks the webhook of one CRD what it loses. It is a rehearser.

@@ -60,10 +60,10 @@ func TestWebhooksAreRehearsedOneAfterTheOther(t *testing.T) {
 // What does not fit into the memory four times is not asked about, and is no loss.
 func TestAnObjectThatIsTooLargeToRehearseIsNamed(t *testing.T) {
 	g := NewWithT(t)
-	object := map[string]any{"metadata": map[string]any{"namespace": "ns", "name": "large"}, "spec": slices.Repeat([]any{map[string]any{"": 0}}, 100_000)}
+	object := map[string]any{"metadata": map[string]any{"namespace": "ns", "name": "large"}, "spec": slices.Repeat([]any{map[string]any{"": 0}}, 90_000)}
 	g.Expect(fits([]map[string]any{object})).To(Succeed())
 	object["spec"] = slices.Repeat([]any{map[string]any{"": 0}}, 150_000)
-	g.Expect(fits([]map[string]any{object})).To(MatchError(HavePrefix("ns/large takes 51 MiB when it is decoded, and the controller has memory for 40; ")))
+	g.Expect(fits([]map[string]any{object})).To(MatchError(HavePrefix("ns/large takes 51 MiB when it is decoded, and the controller has memory for 32; ")))
 }
 
 // grows is a webhook whose answers take a third of the room for each object, and all of it for one.

@@ -148,7 +148,7 @@ func (m *maker) values(from, to *structural.Structural) *values {
 		return m.open
 	}
 	v := &values{others: scalars(from)}
-	open := from.XPreserveUnknownFields && from.Type != "object"
+	open := from.XPreserveUnknownFields && from.Type != "object" || from == plain && to != plain // pruning leaves a list in what has no fields, too
 	if open || from.Type == "object" {
 		m.fields(v, from, to)
 	}
@@ -251,6 +251,8 @@ func below(s *structural.Structural, name string) (*structural.Structural, bool)
 // know keeps the fields that its items do not name (skipPrune of k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning).
 func itemsKept(s *structural.Structural) *structural.Structural {
 	switch {
+	case s == plain:
+		return plain
 	case s == nil || !s.XPreserveUnknownFields:
 		return items(s)
 	case s.Items == nil:
