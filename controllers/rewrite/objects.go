@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -84,6 +86,9 @@ func (c *Client) Resource(gvr schema.GroupVersionResource) Objects {
 // Whole reads one object with all it holds, as JSON. Everything else here reads metadata only. What the server fills in, or a webhook makes
 // of an object, may be of any length: above 8 MiB it is an error.
 func (c *Client) Whole(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) ([]byte, error) {
+	if err := Impossible(gvr.GroupResource(), key.Name); err != nil {
+		return nil, err
+	}
 	return readWhole(ctx, (&resource{client: c, gvr: gvr}).one(c.rest.Get(), key))
 }
 
@@ -214,6 +219,9 @@ func readBounded(body io.Reader, most int64, tooLarge error) ([]byte, error) {
 }
 
 func (r *resource) Get(ctx context.Context, key types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
+	if err := Impossible(r.gvr.GroupResource(), key.Name); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	return readObject(ctx, r.one(r.client.rest.Get(), key))
@@ -260,8 +268,16 @@ func withGracePeriod(parent context.Context, timeout time.Duration) (context.Con
 	return ctx, func() { stop(); cancel() }
 }
 
-// one is a request about one object. A name that a client may have written into another object, such as `../secrets`, is an error there: it
-// would lead to something else.
+// Impossible is the API server's error for a name that no object can have. A client may have written it into another object, and `../secrets`
+// would be a path to something else.
+func Impossible(of schema.GroupResource, name string) error {
+	if len(content.IsPathSegmentName(name)) == 0 {
+		return nil
+	}
+	return apierrors.NewNotFound(of, name)
+}
+
+// one is a request about one object.
 func (r *resource) one(request *rest.Request, key types.NamespacedName) *rest.Request {
 	return r.all(request, key.Namespace).Name(key.Name)
 }

@@ -197,6 +197,9 @@ func (m *Migration) objects(at schema.GroupVersionResource, namespace string) dy
 }
 
 func (m *Migration) read(ctx context.Context, at schema.GroupVersionResource, key types.NamespacedName) (item *unstructured.Unstructured, err error) {
+	if err := rewrite.Impossible(at.GroupResource(), key.Name); err != nil {
+		return nil, err
+	}
 	err = m.Retry().Do(ctx, func() (err error) {
 		item, err = m.objects(at, key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 		return err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -61,9 +60,6 @@ type owner struct {
 
 // owner reads the owner of a reference. The error is the context's.
 func (v *visit) owner(ctx context.Context, m match) (owner, error) {
-	if len(content.IsPathSegmentName(m.Name)) > 0 {
-		return owner{reason: OwnerGone, why: "its owner does not exist: no object can have that name"}, nil
-	}
 	key := types.NamespacedName{Name: m.Name}
 	if m.target.Namespaced {
 		if key.Namespace = v.item.Namespace; key.Namespace == "" {
