@@ -71,11 +71,11 @@ func run(ctx context.Context, args []string) error {
 	return explain(serve(ctx, f), f)
 }
 
-// leaveMemory has the Go runtime use 15 % less than GOMEMLIMIT, which is the container's limit. The kernel counts more than the runtime
+// leaveMemory has the Go runtime use a fifth less than GOMEMLIMIT, which is the container's limit. The kernel counts more than the runtime
 // does, and the runtime may go beyond its limit for a moment: by 20 MiB when large objects are decoded.
 func leaveMemory() {
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
-		debug.SetMemoryLimit(limit / 20 * 17)
+		debug.SetMemoryLimit(limit / 5 * 4)
 	}
 }
 
