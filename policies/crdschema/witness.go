@@ -153,7 +153,11 @@ func (m *maker) values(from, to *structural.Structural) *values {
 		m.fields(v, from, to)
 	}
 	if from.Type == "array" || open && to != nil {
-		v.items = m.values(itemsKept(from), itemsKept(to))
+		of := itemsKept(from)
+		if from == plain {
+			of = plain
+		}
+		v.items = m.values(of, itemsKept(to))
 		if hasNull := slices.Contains(v.items.others, any(nil)); !hasNull && v.items != dropped {
 			v.items.others = append(slices.Clone(v.items.others), nil) // pruning leaves a null in a list, perhaps of when it was nullable
 		}
@@ -251,8 +255,6 @@ func below(s *structural.Structural, name string) (*structural.Structural, bool)
 // know keeps the fields that its items do not name (skipPrune of k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning).
 func itemsKept(s *structural.Structural) *structural.Structural {
 	switch {
-	case s == plain:
-		return plain
 	case s == nil || !s.XPreserveUnknownFields:
 		return items(s)
 	case s.Items == nil:
