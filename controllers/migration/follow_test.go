@@ -2,12 +2,14 @@ package migration_test
 
 import (
 	"net/http"
+	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gstruct"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/migration"
@@ -99,6 +101,33 @@ func TestOwnershipOfAFieldThatTheWebhookRenamesMovesWithTheField(t *testing.T) {
 	w.Expect(w.applySpec("v1", flux, "shared", spec{"parts": []any{"head", "tail"}})).To(Succeed())
 	w.Expect(w.specOf("v1", "shared")).To(Equal(spec{"color": "green", "parts": []any{"head", "tail"}}),
 		"what Flux no longer applies is pruned, but for what Argo CD owns as well")
+}
+
+// An API server's cache keeps what a webhook has answered. A write that changes an object is applied to that, and stores it.
+func TestWhatAWebhookWasWrongAboutIsNotStoredOnceItIsMended(t *testing.T) {
+	t.Parallel()
+	hook, isWrong := webhooks.Converting(t), atomic.Bool{}
+	w := newWorld(t, renaming(t, hook))
+	hook.Change(func(o *unstructured.Unstructured, _, to string) {
+		if isWrong.Load() && to == "v1" {
+			unstructured.RemoveNestedField(o.Object, "spec", "capacity")
+		}
+	})
+	w.Expect(w.applySpec("v1alpha1", flux, "shared", wholeSpec())).To(Succeed())
+	isWrong.Store(true)
+	w.Flip("v1")
+	cached := func() []unstructured.Unstructured {
+		list, err := w.Objects("v1").List(w.ctx, metav1.ListOptions{ResourceVersion: "0"})
+		w.Expect(err).NotTo(HaveOccurred())
+		return list.Items
+	}
+	w.Eventually(cached, soon).Should(ConsistOf(HaveField("Object", HaveKeyWithValue("spec", Not(HaveKey("capacity"))))))
+	isWrong.Store(false)
+	opts := w.quiet()
+	w.request(opts.StateStore)
+	w.controller(opts)
+	w.eventuallySurveyed(opts)
+	w.Expect(w.with(`"capacity":`)).To(Equal(1))
 }
 
 // A tenant's VersionRemoval has owners moved while everybody still uses the version. No client must notice.

@@ -76,14 +76,14 @@ func TestEntriesBehindAWebhook(t *testing.T) {
 	}{
 		"what is called otherwise is owned by its new name": {
 			before: entries{entry("tool", apply, old, ownsSize)}, want: entries{entry("tool", apply, current, ownsCapacity)},
-			outcome: map[Mode]Outcome{Rewrite: Repaired, Check: Rewritten, Survey: Repaired}},
+			outcome: map[Mode]Outcome{Rewrite: Rewritten, Check: Rewritten, Survey: Repaired}},
 		"an entry that would lose something stays as it is": {
 			before: entries{entry("painter", apply, old, ownsColor)}, want: entries{entry("painter", apply, old, ownsColor)},
 			outcome: map[Mode]Outcome{Rewrite: Rewritten, Check: Rewritten, Survey: Current}, losses: []Loss{painted}},
 		"and the others are moved all the same": {
 			before:  entries{entry("painter", apply, old, ownsColor), entry("tool", apply, old, ownsSize)},
 			want:    entries{entry("painter", apply, old, ownsColor), entry("tool", apply, current, ownsCapacity)},
-			outcome: map[Mode]Outcome{Rewrite: Repaired, Check: Rewritten, Survey: Repaired}, losses: []Loss{painted}},
+			outcome: map[Mode]Outcome{Rewrite: Rewritten, Check: Rewritten, Survey: Repaired}, losses: []Loss{painted}},
 		"an entry that stays is not joined with the one that its manager has at the storage version": {
 			before:  entries{entry("painter", apply, old, ownsColor), entry("painter", apply, current, ownsCapacity)},
 			want:    entries{entry("painter", apply, old, ownsColor), entry("painter", apply, current, ownsCapacity)},
@@ -92,7 +92,7 @@ func TestEntriesBehindAWebhook(t *testing.T) {
 			change:  func(w *Walk) { w.Ownership.MayLose = []string{"v1alpha1"} },
 			before:  entries{entry("painter", apply, old, ownsColor), entry("tool", apply, old, ownsSize)},
 			want:    entries{entry("tool", apply, current, ownsCapacity)},
-			outcome: map[Mode]Outcome{Rewrite: Repaired, Check: Rewritten, Survey: Repaired}, losses: []Loss{dropped("it has no counterpart")}},
+			outcome: map[Mode]Outcome{Rewrite: Rewritten, Check: Rewritten, Survey: Repaired}, losses: []Loss{dropped("it has no counterpart")}},
 		"a version that has gone cannot wait, and its loss is counted": {
 			change:  func(w *Walk) { w.Ownership.Versions, w.Ownership.Leaving = []string{"v1"}, nil },
 			before:  entries{entry("painter", apply, old, ownsColor), entry("idle", apply, old, `{"f:metadata":{"f:labels":{"f:a":{}}}}`)},
@@ -106,7 +106,7 @@ func TestEntriesBehindAWebhook(t *testing.T) {
 				return nil
 			},
 			before: entries{entry("tool", apply, old, ownsSize)}, want: entries{entry("tool", apply, current, ownsCapacity)},
-			outcome: map[Mode]Outcome{Rewrite: Repaired, Check: Rewritten, Survey: Repaired}},
+			outcome: map[Mode]Outcome{Rewrite: Rewritten, Check: Rewritten, Survey: Repaired}},
 		"an object that cannot be read keeps its entries": {
 			fail:   func(int64) error { return status(http.StatusForbidden, metav1.StatusReasonForbidden, "no") },
 			before: entries{entry("painter", apply, old, ownsColor)}, want: entries{entry("painter", apply, old, ownsColor)},

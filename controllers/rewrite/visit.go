@@ -76,12 +76,15 @@ func (w *Walk) visit(ctx context.Context, item listed) error {
 }
 
 // begin chooses the first phase of an object as it was read. A repair stores the object whether it was stale or not, so
-// a check asks first by a plain write. It skips that if the plain write would make the API server clear managedFields.
+// a check asks first by a plain write. So does a walk behind a webhook. What changes an object is applied to what an API server's cache has of it,
+// perhaps from when the webhook was wrong; a plain write is of what etcd has. It is skipped if it would make the API server clear managedFields.
 func (v *visitor) begin(proved bool) {
 	lost := slices.ContainsFunc(v.item.ManagedFields, v.Ownership.lost)
 	switch {
 	case v.Mode == Check && !proved && !lost:
 		v.phase = toAsk
+	case v.Mode == Rewrite && v.Converts && !lost:
+		v.phase = toRewrite
 	case v.affects(v.item):
 		v.phase = toRepair
 	case proved || v.Mode == Survey:
