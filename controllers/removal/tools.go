@@ -32,7 +32,7 @@ var (
 	application   = schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"}
 )
 
-// here is what an Application may say of the cluster that it is in.
+// here is what an Application may say of the cluster that it is in, as policies/delivery has it, which needs Kustomize.
 var here = []string{"", "https://kubernetes.default.svc", "in-cluster"}
 
 // argoCDNamespace is where Applications are looked for when their tracking

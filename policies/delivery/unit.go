@@ -190,13 +190,22 @@ func (u *Unit) Holds(object *Object) bool {
 	return slices.ContainsFunc(u.Objects, object.Same)
 }
 
+// OwnCluster and OwnServer are what an Application calls the cluster that Argo CD runs in, which needs no Secret.
+const (
+	OwnCluster = "in-cluster"
+	OwnServer  = "https://kubernetes.default.svc"
+)
+
+// IsOwnCluster reports whether a destination's server or name is none but that one.
+func IsOwnCluster(to string) bool { return to == "" || to == OwnServer || to == OwnCluster }
+
 // Destination is the cluster that the unit is applied to, as an Application names it: empty for the one that the entry point is for.
 // What an Application brings to another cluster is applied by a tool that runs there.
 func (u *Unit) Destination() string {
 	if u.By != nil && u.Tool == ArgoCD {
 		spec := SpecOf(u.By)
 		to := cmp.Or(u.By.Text(Under(spec, "destination", "server")...), u.By.Text(Under(spec, "destination", "name")...))
-		if to != "" && to != "https://kubernetes.default.svc" && to != "in-cluster" {
+		if !IsOwnCluster(to) {
 			return to
 		}
 	}

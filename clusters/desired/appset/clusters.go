@@ -20,12 +20,6 @@ type Cluster struct {
 	Labels, Annotations   map[string]string
 }
 
-// The cluster that Argo CD runs in needs no Secret.
-const (
-	ownCluster = "in-cluster"
-	ownServer  = "https://kubernetes.default.svc"
-)
-
 // SecretType is the label of a Secret about a cluster.
 // https://argo-cd.readthedocs.io/en/stable/operator-manual/declarative-setup/#clusters
 const SecretType = "argocd.argoproj.io/secret-type"
@@ -88,9 +82,9 @@ func (g *generating) clusters(generator *delivery.Object) (all []parameters, err
 	if err != nil {
 		return nil, err
 	}
-	known, isOwn := g.known, func(c Cluster) bool { return c.Server == ownServer }
+	known, isOwn := g.known, func(c Cluster) bool { return c.Server == delivery.OwnServer }
 	if matches.Empty() && !slices.ContainsFunc(known, isOwn) {
-		known = append(slices.Clone(known), Cluster{Name: ownCluster, Server: ownServer})
+		known = append(slices.Clone(known), Cluster{Name: delivery.OwnCluster, Server: delivery.OwnServer})
 	}
 	for _, one := range known {
 		if !matches.Matches(labels.Set(one.Labels)) {
